@@ -2,8 +2,9 @@
 The checks of this project, each of which runs by name: ``nox -l`` lists them, ``nox -s lint types`` runs two.
 
 Each session creates an environment of its own in ``.nox/``, with uv where that is installed. ``-R`` uses the existing
-one; ``--no-venv`` runs ``lint``, ``imports``, ``types``, ``demo``, ``tests``, ``slow`` and ``plugin`` in the active
-environment. Arguments after ``--`` are passed on, as in ``nox -s tests -- -k snap``. `.ci/run` calls these sessions.
+one; ``--no-venv`` runs ``lint``, ``imports``, ``types``, ``demo``, ``tests``, ``slow``, ``mutations`` and ``plugin`` in
+the active environment. Arguments after ``--`` are passed on, as in ``nox -s tests -- -k snap``. `.ci/run` calls these
+sessions.
 """
 
 from __future__ import annotations
@@ -112,6 +113,13 @@ def slow(session: nox.Session) -> None:
     """Run the tests with the mark `slow`, which `tests` leaves out."""
     install(session, "--editable", ".[test]")
     session.run("python", "-m", "pytest", "-m", "slow", "--durations=5", *session.posargs)
+
+
+@nox.session
+def mutations(session: nox.Session) -> None:
+    """Read 5,000 mutations of every kind of file and body; takes an hour."""
+    install(session, "--editable", ".[test]")
+    session.run("python", "-m", "pytest", "-m", "mutations", *(session.posargs or ["tests/test_mutations.py"]))
 
 
 @nox.session
