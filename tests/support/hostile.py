@@ -718,9 +718,9 @@ OPTIONS = [
 JSON_HEADERS = {"X-Application-Id": PAIR[0], "X-Api-Key": PAIR[1], "Content-Type": "application/json"}
 
 for _path in RIGHT:
-    _kind(f"POST {_path}", _no_files, _body(_path), load=_load_door)
+    _kind(f"POST {_path}", _no_files, _body(_path), load=_load_door, cost=2)
 for _path in QUERIES:
-    _kind(f"GET {_path}", _no_files, _query(_path), load=_load_door)
+    _kind(f"GET {_path}", _no_files, _query(_path), load=_load_door, cost=2)
 
 
 def _messages(path: str) -> Iterator[bytes]:
