@@ -350,7 +350,7 @@ def _heights(state: tuple[dict[str, bytes], tl.Network], dice: random.Random) ->
 def _counts(files: dict[str, bytes], dice: random.Random) -> None:
     path = _raster(files, dice)
     if dice.random() < 0.5:
-        tl.counts_to_h3(path, 8)
+        tl.counts_to_h3(path, 4)  # of finer cells a damaged file may have 5 million, which is the limit
     else:
         tl.counts_to_points(path, [HOME, WORK])
 
