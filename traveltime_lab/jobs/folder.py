@@ -64,7 +64,7 @@ class Part:
         return part_name(self.part)
 
     def is_whole(self, folder: Path) -> bool:
-        """Return whether the file has this size, this checksum and so many rows."""
+        """Return whether the file has this size, this checksum and this number of rows."""
         path = folder / self.name
         try:
             if path.stat().st_size != self.n_bytes:
