@@ -218,7 +218,7 @@ def test_a_pool_whose_worker_is_killed(saved: Path, plain: Path, tmp_path: Path)
 
     with ProcessPoolExecutor(1, mp_context=HOW) as pool:
         arguments = (saved, HOMES, SHOPS, tmp_path / "m")
-        ended = r"a worker process ended \(.* below if __name__ == '__main__'\).*; [2-6] of 10 parts .* goes on"
+        ended = r"a worker process ended \(.* below if __name__ == '__main__'\).*; [2-6] of 10 parts .* repeat the call"
         with pytest.raises(tl.UnfinishedJobError, match=ended):
             tl.write_matrix(*arguments, part_size=300, progress=kill, executor=pool, **ON_FOOT)
         with pytest.raises(tl.UnfinishedJobError, match="cannot be used any more; create a new one"):
@@ -318,7 +318,7 @@ def test_a_client_that_is_closed_ends_the_job(town: Network, tmp_path: Path, mon
             if done == 2:
                 client.close()
 
-        with pytest.raises(tl.UnfinishedJobError, match=r"was closed; .* [2-6] of 10 parts .* goes on"):
+        with pytest.raises(tl.UnfinishedJobError, match=r"was closed; .* [2-6] of 10 parts .* repeat the call"):
             tl.write_matrix(*arguments, part_size=300, progress=close, executor=client.get_executor(), **ON_FOOT)
 
 
