@@ -6,6 +6,7 @@ import dataclasses
 import json
 import random
 import shutil
+import struct
 import subprocess
 import sys
 import textwrap
@@ -218,6 +219,25 @@ def test_compressed_columns_are_refused_before_memory_is_taken(
     monkeypatch.setattr(pa.ipc, "read_record_batch", lambda *_: pytest.fail("it is read"))
     with pytest.raises(FormatError, match=r"is not a complete saved network .*compressed"):
         load_network(path, verify=is_verified)
+
+
+@pytest.mark.parametrize("fault", ["the schema is the end", "the batch is the end", "the schema is another message"])
+def test_streams_that_are_no_networks(prepared_file: Path, tmp_path: Path, fault: str) -> None:
+    content = bytearray(prepared_file.read_bytes())
+    (length,) = struct.unpack_from("<i", content, 12)
+    if fault == "the schema is another message":
+        message = 16 + struct.unpack_from("<I", content, 16)[0]
+        fields = message - struct.unpack_from("<i", content, message)[0]
+        # The type of the header is field 1 of a message; Arrow ends the process when it decodes a schema of no type.
+        content[message + struct.unpack_from("<H", content, fields + 6)[0]] = 200
+    else:
+        at = 12 if fault == "the schema is the end" else 16 + length + 4
+        content[at : at + 4] = bytes(4)
+    path = tmp_path / "town.network"
+    path.write_bytes(resealed(bytes(content)))
+    for is_verified in (True, False):
+        with pytest.raises(FormatError, match=r"does not begin with a schema|ends before its columns"):
+            load_network(path, verify=is_verified)
 
 
 def hostile(values: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:

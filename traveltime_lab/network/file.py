@@ -177,9 +177,12 @@ def _plain_batch(content: pa.Buffer, schema: pa.Schema) -> pa.RecordBatch:
     """
     # After its magic number, a file is a stream of messages: the schema, then the batches.
     messages = pa.ipc.MessageReader.open_stream(pa.BufferReader(content.slice(_MAGIC_BYTES)))
-    if messages.read_next_message().type != "schema":  # the schema of the footer is used
+    first = next(messages, None)
+    if first is None or first.type != "schema":  # the schema of the footer is used
         raise ValueError("it does not begin with a schema")
-    message = messages.read_next_message()
+    message = next(messages, None)
+    if message is None:
+        raise ValueError("it ends before its columns")
     if message.type != "record batch" or _is_compressed(message.metadata):
         raise ValueError("its columns are compressed, or it has others than a network")
     return pa.ipc.read_record_batch(message, schema)
