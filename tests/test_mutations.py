@@ -122,11 +122,11 @@ def test_faults_are_found(tmp_path: Any, monkeypatch: pytest.MonkeyPatch, what: 
     }  # fmt: skip
     kind = Trial()
     seen = iter(range(5))
-    kind.case = lambda _state, _dice: ways[what]() if next(seen) == 3 else None  # type: ignore[attr-defined]
+    kind.case = lambda _state, _dice: ways[what]() if next(seen) == 3 else None
     monkeypatch.setattr(module, "MOST_CPU_S", 1)
     monkeypatch.setattr(module, "MOST_WAIT_S", 1 if what == "wait" else 60)
     found = module.Found()
-    goes_on = module._batch(kind, tmp_path, range(5), found)
+    resumed_at = module._batch(kind, tmp_path, range(5), found)
     assert len(found.faults) == 1 and found.faults[0].startswith(says)
-    assert goes_on == (4 if "the process ended" in says else 5)
+    assert resumed_at == (4 if "the process ended" in says else 5)
     assert found.answered == (3 if "the process ended" in says else 4)

@@ -60,7 +60,7 @@ class Kind:
     case : callable
         Makes a case in the current folder, and reads it.
     cost : int
-        How much longer than others a case takes: so many times fewer are among the ordinary and slow tests.
+        How many times as long as others a case takes; the ordinary and slow tests try fewer of them in proportion.
     """
 
     name: str
@@ -639,7 +639,7 @@ def _load_door(folder: Path) -> Door:
     app = create_app(Atlas(_network(folder)), Credentials([PAIR]), None, Zones.from_table(table))
     opened = open_door(app)
     door = opened.__enter__()
-    door.manager = opened  # type: ignore[attr-defined]  # it is closed when it is forgotten
+    door.manager = opened  # a context manager that is collected as garbage closes the service
     return door
 
 

@@ -21,8 +21,7 @@ from traveltime_lab import crs
 from traveltime_lab.kernels.transit import ride_lines
 from traveltime_lab.points import read_points
 from traveltime_lab.search.query import ask
-from traveltime_lab.transit import lengths
-from traveltime_lab.transit.lengths import trip_lines
+from traveltime_lab.transit import ride_lengths
 from traveltime_lab.transit.outlines import outlines
 
 #: Moments, windows and what is asked of them.
@@ -298,7 +297,7 @@ def line_of_ride(network: tl.Network, trip: int, first: int, last: int) -> np.nd
 
 def assert_lines_equal(network: tl.Network, trips: Any, rng: np.random.Generator) -> None:
     """Compare lines of rides with those of a twin, and their lengths."""
-    t, lines = network.timetable, trip_lines(network.transit)
+    t, lines = network.timetable, ride_lengths.trip_lines(network.transit)
     assert t is not None
     for trip in trips:
         size = int(np.diff(t.pattern_indptr)[t.hot.trip_pattern[trip]])
@@ -327,11 +326,11 @@ def test_lengths_that_are_kept_are_those_of_lines(
     nodes, links, _, trips = town
     path = drawn_feed(tmp_path_factory.mktemp("town"), town, rng)
     network = tl.build_network(tables(nodes, [(*link, ON_FOOT) for link in links]), gtfs=path, timezone="UTC")
-    t, lines = network.timetable, trip_lines(network.transit)
+    t, lines = network.timetable, ride_lengths.trip_lines(network.transit)
     assert t is not None
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lengths, "_MOST_KNOWN", most)
-        known = lengths._no_lengths(t)
+        patch.setattr(ride_lengths, "_MOST_KNOWN", most)
+        known = ride_lengths._no_lengths(t)
     assert known.cm.size <= most
     rides = [
         (trip, first, last)

@@ -34,7 +34,7 @@ from traveltime_lab.streets.paths import without_repeats
 from traveltime_lab.streets.snapping import metres_to_streets, snap_index
 from traveltime_lab.surfaces import raster
 from traveltime_lab.transit import field as transit_fields
-from traveltime_lab.transit import lengths
+from traveltime_lab.transit import ride_lengths
 from traveltime_lab.transit.route_types import VEHICLE_WORDS
 from traveltime_lab.transit.stop_links import FEW, linked_stops
 
@@ -736,7 +736,9 @@ def test_rides_follow_their_shapes(
     )  # fmt: skip
     read = read_timetable([feed])
     order = list(ON_BENDS)
-    found = without_repeats(ride_lines.trip_line(lengths._trip_lines(read), 0, order.index(first), order.index(last)))
+    found = without_repeats(
+        ride_lines.trip_line(ride_lengths._trip_lines(read), 0, order.index(first), order.index(last))
+    )
     x, y = FRAME.to_xy(*found.T)
     assert len(found) == len(expected)
     np.testing.assert_allclose(np.column_stack([x, y]), expected, atol=0.5)
@@ -752,7 +754,7 @@ def test_a_shape_of_two_points_is_read_along_its_distances(tmp_path: Path) -> No
         stop_times="trip_id,stop_sequence,stop_id,arrival_time,departure_time,shape_dist_traveled\n"
         "t0,1,a,8:00:00,8:00:00,0\nt0,2,b,8:05:00,8:05:00,1\nt0,3,c,8:10:00,8:10:00,4",
     )  # fmt: skip
-    line = ride_lines.trip_line(lengths._trip_lines(read_timetable([feed])), 0, 0, 1)
+    line = ride_lines.trip_line(ride_lengths._trip_lines(read_timetable([feed])), 0, 0, 1)
     np.testing.assert_allclose(line, [[0.5, 0.5], [0.505, 0.5]], atol=1e-9)
 
 
@@ -764,7 +766,7 @@ def test_a_shape_of_one_point_or_backwards_is_no_shape(tmp_path: Path) -> None:
         )  # fmt: skip
         read = read_timetable([feed])
         stops = read.stops.set_index("stop_id")[["stop_lon", "stop_lat"]]
-        line = ride_lines.trip_line(lengths._trip_lines(read), 0, 0, 1)
+        line = ride_lines.trip_line(ride_lengths._trip_lines(read), 0, 0, 1)
         np.testing.assert_array_equal(line, stops.loc[["a", "b"]].to_numpy())
 
 

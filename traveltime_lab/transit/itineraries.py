@@ -33,9 +33,9 @@ from traveltime_lab.streets.paths import paths, without_repeats
 from traveltime_lab.streets.snapping import STOP_SNAPPING, Snaps
 from traveltime_lab.transit.fares import PaidRide, fare_book
 from traveltime_lab.transit.legs import Itineraries
-from traveltime_lab.transit.lengths import straight_cm, trip_lines
 from traveltime_lab.transit.query import TransitQuery
 from traveltime_lab.transit.raptor import TransitSearch
+from traveltime_lab.transit.ride_lengths import straight_cm, trip_lines
 from traveltime_lab.transit.route_types import VEHICLE_WORDS, route_mode
 from traveltime_lab.transit.stop_links import Links, linked_stops
 from traveltime_lab.transit.stop_reach import StopLinks

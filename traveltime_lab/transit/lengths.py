@@ -24,7 +24,6 @@ from traveltime_lab._threads import map_ahead, side_by_side
 from traveltime_lab.kernels.street import road, turns
 from traveltime_lab.kernels.transit import ride_lines
 from traveltime_lab.kernels.transit.patterns import UNREACHED
-from traveltime_lab.kernels.transit.ride_lines import KnownLengths, TripLines
 from traveltime_lab.modes import Snapping
 from traveltime_lab.rounding import most_ms
 from traveltime_lab.settings import settings
@@ -35,13 +34,12 @@ from traveltime_lab.streets.local_pairs import are_same
 from traveltime_lab.streets.snapping import STOP_SNAPPING, Snaps
 from traveltime_lab.streets.workspaces import search_space
 from traveltime_lab.transit import stop_links
-from traveltime_lab.transit.layer import TransitLayer
 from traveltime_lab.transit.legs import LegForest, Rounds, leg_forest
 from traveltime_lab.transit.query import TransitQuery
 from traveltime_lab.transit.raptor import TransitOptions, TransitSearch
+from traveltime_lab.transit.ride_lengths import known_lengths, straight_cm, trip_lines
 from traveltime_lab.transit.stop_links import LinkedStops, Links
 from traveltime_lab.transit.stop_reach import array
-from traveltime_lab.transit.timetable import Timetable
 
 #: Centimetres where one leg begins at the place where the one before it ends.
 NO_WAY: Final = -1
@@ -53,65 +51,9 @@ _NO_LABEL: Final = int(road.UNREACHED)
 _ROWS_AT_ONCE: Final = 32
 #: Searches whose labels are held at once: a megabyte each with 16,000 stops.
 SEARCHES_AT_ONCE: Final = 64
-#: Most lengths of rides that are kept: 256 MB. Memory is taken for those that are measured.
-_MOST_KNOWN: Final = 1 << 26
-_TRIP_LINES = Derived[None, TripLines]("lines of trips")
-_KNOWN = Derived[None, KnownLengths]("lengths of rides")
 #: Labels of walks between stops by walking speed: (label, milliseconds searched) by pair of stops. These are pairs that
 #: transfers join, whose number the timetable bounds.
 _CHANGES = Derived[float, dict[int, tuple[int, int]]]("lengths of changes", kept=4)
-
-
-def trip_lines(layer: TransitLayer) -> TripLines:
-    """Return the trips, stops and shapes of a timetable as kernels take them."""
-    return _TRIP_LINES.of(layer, None, lambda: _trip_lines(layer.timetable))
-
-
-def _trip_lines(t: Timetable) -> TripLines:
-    n_shapes = t.shape_indptr.size - 1
-    is_finite = np.ones(n_shapes, np.bool_)
-    owner = np.repeat(np.arange(n_shapes), np.diff(t.shape_indptr))
-    is_finite[owner[~np.isfinite(t.shape_along)]] = False
-    filled = np.flatnonzero(np.diff(t.shape_indptr) > 0)
-    grows = np.zeros(n_shapes, np.bool_)
-    grows[filled] = t.shape_along[t.shape_indptr[filled + 1] - 1] > t.shape_along[t.shape_indptr[filled]]
-    return TripLines(
-        array(t.hot.trip_pattern, np.int32),
-        array(t.trips["course_idx"].to_numpy(), np.int32),
-        array(t.pattern_indptr, np.int64),
-        array(t.pattern_stop, np.int32),
-        array(t.column("stops", "stop_lon"), np.float64),
-        array(t.column("stops", "stop_lat"), np.float64),
-        array(t.course_indptr, np.int64),
-        array(t.course_along, np.float32),
-        array(t.course_shape, np.int32),
-        array(t.shape_indptr, np.int64),
-        array(t.shape_lng, np.float64),
-        array(t.shape_lat, np.float64),
-        array(t.shape_along, np.float64),
-        is_finite & grows,
-        ride_lines.shape_degrees(
-            array(t.shape_indptr, np.int64), array(t.shape_lng, np.float64), array(t.shape_lat, np.float64)
-        ),
-    )
-
-
-def known_lengths(layer: TransitLayer) -> KnownLengths:
-    """Return where the lengths of rides are kept."""
-    return _KNOWN.of(layer, None, lambda: _no_lengths(layer.timetable))
-
-
-def _no_lengths(t: Timetable) -> KnownLengths:
-    """Make room for the lengths of rides between all positions of each course, and of each pattern without one."""
-    n_courses, n_patterns = t.course_indptr.size - 1, t.pattern_indptr.size - 1
-    course = t.trips["course_idx"].to_numpy()
-    is_straight = np.zeros(n_patterns, np.bool_)
-    is_straight[t.hot.trip_pattern[course < 0]] = True
-    n = np.concatenate([np.diff(t.course_indptr), np.where(is_straight, np.diff(t.pattern_indptr), 0)]).astype(np.int64)
-    ends = np.cumsum(n * (n - 1) // 2)
-    begin = np.where(ends <= _MOST_KNOWN, ends - n * (n - 1) // 2, -1)
-    size = int(ends[ends <= _MOST_KNOWN].max(initial=0))
-    return KnownLengths(begin[:n_courses].copy(), begin[n_courses:].copy(), np.zeros(size, np.int32))
 
 
 @dataclass(frozen=True)
@@ -523,9 +465,3 @@ def one_search_each(near_of: IndexArray, starts: Int64Array) -> list[IndexArray]
     order = np.lexsort((starts, near_of))
     is_new = (np.diff(near_of[order]) != 0) | (np.diff(starts[order]) != 0)
     return [rows for rows in np.split(order, np.flatnonzero(is_new) + 1) if rows.size]
-
-
-def straight_cm(lines: TripLines, a: int, b: int) -> int:
-    """Return the centimetres of the straight line between two stops."""
-    metres = ride_lines.length_m(lines.stop_lng[a], lines.stop_lat[a], lines.stop_lng[b], lines.stop_lat[b])
-    return int(ride_lines.whole_cm(metres))

@@ -32,7 +32,7 @@ from traveltime_lab.kernels.prefetch import prefetch
 _UP = (1, 0, -1, 0)
 #: A product with it has the lowest bits of eight bytes in its highest byte (little-endian).
 _GATHER = np.int64(0x0102040810204080)
-#: Number of crossings that are prefetched.
+#: How many crossings ahead memory is prefetched.
 _AHEAD = 8
 
 

@@ -28,7 +28,7 @@ from traveltime_lab.kernels.street.road import UNREACHED
 
 #: Number of searches in one sweep. Their labels for one vertex, 64 bytes, fill a cache line and whole vector registers.
 LANES = 8
-#: Number of rows after which prefetched arcs of a vertex are used; where they begin is prefetched before that.
+#: How many rows ahead the arcs of a vertex are prefetched, and before that where they begin.
 _ARCS_AHEAD = 8
 _BEGINS_AHEAD = 24
 

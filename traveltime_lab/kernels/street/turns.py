@@ -16,7 +16,7 @@ from traveltime_lab.kernels.prefetch import prefetch
 from traveltime_lab.kernels.records import Ports
 from traveltime_lab.kernels.street.road import UNREACHED
 
-#: Number of positions that `read_positions` prefetches.
+#: How many positions ahead `read_positions` prefetches.
 _AHEAD = 8
 
 
