@@ -96,7 +96,7 @@ def types(session: nox.Session) -> None:
 @nox.session
 def demo(session: nox.Session) -> None:
     """Run the README's first command."""
-    install(session, "--editable", ".[sample]")
+    install(session, "--editable", ".")
     with tempfile.TemporaryDirectory() as folder:
         session.run("traveltime-lab", "demo", "--out", folder)
 
@@ -178,7 +178,7 @@ def distributions(session: nox.Session) -> None:
         session.run("python", "-m", "build", *(["--installer", "uv"] if has_uv else []), "--outdir", str(built), ".")
         session.run("twine", "check", "--strict", *map(str, built.iterdir()))
         (wheel,) = built.glob("*.whl")
-        python = new_environment(session, str(Path(folder, "venv")), f"{wheel}[sample,server]")
+        python = new_environment(session, str(Path(folder, "venv")), f"{wheel}[server]")
         with session.chdir(folder):
             where = "import sysconfig; print(sysconfig.get_path('purelib'))"
             installed = str(session.run(python, "-c", where, silent=True, external=True)).strip()
@@ -211,7 +211,7 @@ def ready_wheel(session: nox.Session) -> None:
             env={"TRAVELTIME_LAB_KERNELS": str(kernels)},
         )  # fmt: skip
         (wheel,) = built.glob("*.whl")
-        python = new_environment(session, str(Path(folder, "venv")), f"{wheel}[sample,server]")
+        python = new_environment(session, str(Path(folder, "venv")), f"{wheel}[server]")
         cache = Path(folder, "numba")
         with session.chdir(folder):
             command = str(Path(python).parent / "traveltime-lab")

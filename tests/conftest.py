@@ -41,11 +41,11 @@ def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
-def coquimbo(cache_folder: Path) -> Network:
-    """Streets for cars of a coastal conurbation in Chile."""
+def porto_alegre(cache_folder: Path) -> Network:
+    """The centre of Porto Alegre with its buses and its metro."""
     from traveltime_lab.network.sample import sample_network
 
-    return sample_network("coquimbo")
+    return sample_network("porto_alegre")
 
 
 @pytest.fixture(scope="session")
@@ -66,12 +66,6 @@ def _built(shared_data: Path, folder: Path, city: str) -> Network:
 
 
 @pytest.fixture(scope="session")
-def porto_alegre(shared_data: Path, cache_folder: Path) -> Network:
-    """The centre of Porto Alegre."""
-    return _built(shared_data, cache_folder, "porto_alegre")
-
-
-@pytest.fixture(scope="session")
 def monaco(shared_data: Path, cache_folder: Path) -> Network:
     """Monaco: steep, coastal, full of one-ways."""
     return _built(shared_data, cache_folder, "monaco")
@@ -81,12 +75,3 @@ def monaco(shared_data: Path, cache_folder: Path) -> Network:
 def milan(shared_data: Path, cache_folder: Path) -> Network:
     """Milan, the largest."""
     return _built(shared_data, cache_folder, "milan")
-
-
-@pytest.fixture(scope="session")
-def porto_alegre_transit(shared_data: Path) -> Network:
-    """Porto Alegre with its buses and its metro."""
-    from traveltime_lab.network.build import build_network
-
-    folder = shared_data / "porto_alegre"
-    return build_network(folder / "osm.pbf", gtfs=[folder / "gtfs_bus_full.zip", folder / "gtfs_rail.zip"])

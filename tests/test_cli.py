@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from traveltime_lab.network.network import Network
 
 
-@pytest.mark.parametrize("name", ["coquimbo", "helsinki"])
+@pytest.mark.parametrize("name", ["porto_alegre", "helsinki"])
 def test_demo(name: str, request: pytest.FixtureRequest, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     network: Network = request.getfixturevalue(name)
     folder = tmp_path / "a" / "folder"

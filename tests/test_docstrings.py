@@ -42,9 +42,9 @@ def run(test: doctest.DocTest, names: dict[str, Any]) -> None:
 
 
 @pytest.fixture
-def names(coquimbo: Network, helsinki: Network, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+def names(porto_alegre: Network, helsinki: Network, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """What examples see: the package as `tl`, with sample networks that tests share."""
-    networks = {None: coquimbo, "coquimbo": coquimbo, "helsinki": helsinki}
+    networks = {None: porto_alegre, "porto_alegre": porto_alegre, "helsinki": helsinki}
     monkeypatch.setattr(tl, "sample_network", lambda name=None: networks[name])
     monkeypatch.setenv("MPLBACKEND", "agg")
     # Examples write files.

@@ -41,7 +41,7 @@ def shape_and_times(network):
     return [*area.to_wkt().geometry, *ride.to_wkt().geometry, *fresh.to_wkt().geometry, times.to_csv()]
 
 def network_points(network):
-    return tl.sample_points("coquimbo").iloc[:4]
+    return tl.sample_points("porto_alegre").iloc[:4]
 
 def in_child(work):
     "Return the exit code of a forked process that calls a function, which is 0 if the function returns True."
@@ -61,8 +61,8 @@ def search(path):
 
 
 @pytest.fixture(scope="module")
-def saved(coquimbo: Network, tmp_path_factory: pytest.TempPathFactory) -> str:
-    return str(coquimbo.save(tmp_path_factory.mktemp("forks") / "coquimbo.network"))
+def saved(porto_alegre: Network, tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(porto_alegre.save(tmp_path_factory.mktemp("forks") / "porto_alegre.network"))
 
 
 def run(saved: str, script: str) -> None:

@@ -82,7 +82,7 @@ def test_import_is_cheap() -> None:
 
 
 def test_optional_packages_are_optional() -> None:
-    """Everything public but the samples and the widget loads when no extra is installed."""
+    """Everything public but the widget loads when no extra is installed."""
     optional = [
         "osmnx",
         "pandana",
@@ -91,8 +91,6 @@ def test_optional_packages_are_optional() -> None:
         "ipywidgets",
         "traitlets",
         "folium",
-        "aequilibrae",
-        "pyrosm",
         "networkx",
         "rasterio",
         "starlette",

@@ -116,6 +116,9 @@ from .network.network import (
     Network as Network,
 )
 from .network.sample import (
+    sample_files as sample_files,
+)
+from .network.sample import (
     sample_network as sample_network,
 )
 from .network.sample import (

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 DEMO_MODES = ("walking", "driving")
 DEMO_MINUTES = (5, 10, 15)
 #: Origin of the demo's isochrones in each sample, and the time that selects the congestion.
-DEMO_ORIGINS = {"coquimbo": "Plaza de Armas, La Serena", "helsinki": "Rautatieasema"}
+DEMO_ORIGINS = {"porto_alegre": "Mercado Público", "helsinki": "Rautatieasema"}
 DEMO_MOMENT = "weekday_morning"
 #: Mode of the travel-time matrix of each sample.
-DEMO_TABLE_MODES = {"coquimbo": "driving", "helsinki": "walking"}
+DEMO_TABLE_MODES = {"porto_alegre": "driving", "helsinki": "walking"}
 #: Buffer distance of the demo's isochrones in metres; small, because the samples end at the next town or the sea.
 DEMO_BUFFER_M = 250
 _OSM_ENDS = (".pbf", ".osm", ".xml", ".gz", ".bz2")
@@ -91,7 +91,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     demo = commands.add_parser("demo", help="travel times and isochrones of a sample city, as table, files and map")
-    demo.add_argument("--sample", default="coquimbo", choices=sorted(DEMO_ORIGINS), help="default: %(default)s")
+    demo.add_argument("--sample", default="porto_alegre", choices=sorted(DEMO_ORIGINS), help="default: %(default)s")
     demo.add_argument("--out", type=Path, default=Path("traveltime-lab-demo"), help="folder, default: %(default)s")
     demo.set_defaults(run=_demo)
 
@@ -195,7 +195,7 @@ def _add_serve(commands: Any) -> None:
         "networks",
         metavar="NETWORK",
         nargs="*",
-        help="saved networks, OSM files or samples (coquimbo, helsinki), each also as NAME=...; default: coquimbo",
+        help="saved networks, OSM files or samples (porto_alegre, helsinki), each also as NAME=...; default: porto_alegre",
     )
     serve.add_argument(
         "--changes", metavar="FILE", type=Path, help="apply the changes of this JSON file; needs exactly one network"
@@ -256,7 +256,7 @@ def _serve(options: argparse.Namespace) -> None:
     if not options.quiet:
         logging.getLogger("traveltime_lab.access").setLevel(logging.INFO)
     warm_up.start_helper()
-    networks = dict(_named_network(text) for text in options.networks or ["coquimbo"])
+    networks = dict(_named_network(text) for text in options.networks or ["porto_alegre"])
     if len(networks) < len(options.networks):
         raise tl.InputError("two networks have the same name; give them names with NAME=PATH")
     if options.changes is not None:

@@ -61,7 +61,7 @@ BUS = {
 
 
 @pytest.fixture
-def names(coquimbo: Network, helsinki: Network, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+def names(porto_alegre: Network, helsinki: Network, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """What the pages take for granted: a network, points, areas, an osmnx graph and files of a city."""
     import osmium
     import osmnx
@@ -76,13 +76,13 @@ def names(coquimbo: Network, helsinki: Network, tmp_path: Path, monkeypatch: pyt
         feed(tmp_path, name, **{**BUS, "routes": f"route_id,route_short_name,route_type\nR,1,{kind}"})
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")
-    networks = {None: coquimbo, "coquimbo": coquimbo, "helsinki": helsinki}
+    networks = {None: porto_alegre, "porto_alegre": porto_alegre, "helsinki": helsinki}
     monkeypatch.setattr(tl, "sample_network", lambda name=None: networks[name])
     graph = osmnx.graph_from_xml("city.osm", simplify=False)
     monkeypatch.setattr(osmnx, "graph_from_place", lambda *_arguments, **_options: graph)
     nodes, edges = osmnx.graph_to_gdfs(graph)
     places, zones = tl.sample_points(), tl.sample_points(kind="zones")
-    west, south, east, north = coquimbo.bounds
+    west, south, east, north = porto_alegre.bounds
     wide, high = (east - west) / 80, (north - south) / 80
     place = rasterio.Affine(wide, 0, west - 10 * wide, 0, -high, north + 10 * high)
     profile = {"driver": "GTiff", "width": 100, "height": 100, "count": 1, "dtype": "int16", "crs": "EPSG:4326"}
@@ -90,9 +90,16 @@ def names(coquimbo: Network, helsinki: Network, tmp_path: Path, monkeypatch: pyt
         file.write(np.add.outer(np.zeros(100), np.arange(100)).astype(np.int16), 1)
     found = {"places": places, "homes": places.iloc[:3], "work": places.iloc[3:6], "zones": zones}
     found["schools"] = places.iloc[4:].assign(pupils=100)
-    found["areas"] = tl.time_map(coquimbo, places.iloc[:2], travel_time=600)
-    coquimbo.save("city.network")
-    return {"tl": tl, "network": coquimbo, "graph": graph, "nodes": nodes, "edges": edges, "requests": requests} | found
+    found["areas"] = tl.time_map(porto_alegre, places.iloc[:2], travel_time=600)
+    porto_alegre.save("city.network")
+    return {
+        "tl": tl,
+        "network": porto_alegre,
+        "graph": graph,
+        "nodes": nodes,
+        "edges": edges,
+        "requests": requests,
+    } | found
 
 
 @pytest.mark.parametrize("page", FENCES)

@@ -70,11 +70,11 @@ def test_areas(town: Network, files: Path, tmp_path: Path) -> None:
     assert found.geometry.geom_equals_exact(expected.geometry.reset_index(drop=True), 0.0).all()
 
 
-def test_timetables(coquimbo: Network, tmp_path: Path) -> None:
-    places = tl.sample_points("coquimbo")
-    coquimbo.save(tmp_path / "coquimbo.network")
+def test_timetables(porto_alegre: Network, tmp_path: Path) -> None:
+    places = tl.sample_points("porto_alegre")
+    porto_alegre.save(tmp_path / "porto_alegre.network")
     frame(places.geometry).to_parquet(tmp_path / "places.parquet")
-    inputs = [str(tmp_path / name) for name in ("coquimbo.network", "places.parquet", "places.parquet", "m")]
+    inputs = [str(tmp_path / name) for name in ("porto_alegre.network", "places.parquet", "places.parquet", "m")]
     asked = ["--travel-time", "3600", "--transportation", "bus", "--departure-time", "2016-01-18T08:00"]
     assert cli.main(["matrix", *inputs, *asked, "--window", "300", "--percentiles", "50, 80"]) == 0
     assert list(pd.read_parquet(tmp_path / "m"))[-2:] == ["travel_time_p50", "travel_time_p80"]
@@ -150,7 +150,7 @@ def test_an_interruption_without_words(monkeypatch: pytest.MonkeyPatch, capsys: 
         raise KeyboardInterrupt
 
     monkeypatch.setattr(tl, "load_network", interrupted)
-    assert cli.main(["info", "coquimbo"]) == 130
+    assert cli.main(["info", "porto_alegre"]) == 130
     assert capsys.readouterr().err == "traveltime-lab: interrupted\n"
 
 

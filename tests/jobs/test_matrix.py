@@ -79,12 +79,12 @@ def test_equals_the_matrix_in_memory(town: Network, tmp_path: Path, part_size: i
     ],
     ids=["arrival", "percentiles", "percentiles alone"],
 )
-def test_timetables_too(coquimbo: Network, tmp_path: Path, asked: dict[str, Any]) -> None:
-    places = tl.sample_points("coquimbo")
+def test_timetables_too(porto_alegre: Network, tmp_path: Path, asked: dict[str, Any]) -> None:
+    places = tl.sample_points("porto_alegre")
     asked = {"departure_time": None if "arrival_time" in asked else "2016-01-18T08:00:00", **asked}
     asked |= {"travel_time": 5400, "transportation": "public_transport"}
-    folder = tl.write_matrix(coquimbo, places, places, tmp_path / "m", part_size=30, progress=False, **asked)
-    expected = tl.time_filter(coquimbo, places, places, form="sparse", **asked)
+    folder = tl.write_matrix(porto_alegre, places, places, tmp_path / "m", part_size=30, progress=False, **asked)
+    expected = tl.time_filter(porto_alegre, places, places, form="sparse", **asked)
     assert_same_rows(pd.read_parquet(folder), expected)
 
 
@@ -330,11 +330,11 @@ def test_tasks_in_threads_use_one_thread_each(town: Network, tmp_path: Path, mon
     assert seen == {1}
 
 
-def test_percentiles_of_a_lazy_frame_may_be_missing(coquimbo: Network) -> None:
+def test_percentiles_of_a_lazy_frame_may_be_missing(porto_alegre: Network) -> None:
     pytest.importorskip("dask.dataframe")
     places = tl.sample_points()
     frame = tl.matrix_frame(
-        coquimbo, places, places, travel_time=2400, transportation="public_transport", part_size=40,
+        porto_alegre, places, places, travel_time=2400, transportation="public_transport", part_size=40,
         departure_time="2016-01-18T08:00:00", window=1800, percentiles=[50, 100],
     )  # fmt: skip
     parts = [frame.get_partition(i).compute(scheduler="threads") for i in range(frame.npartitions)]

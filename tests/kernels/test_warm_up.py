@@ -44,9 +44,7 @@ class TestTheList:
     @pytest.mark.parametrize("section", SECTIONS)
     def test_it_is_what_is_compiled(self, section: str, tmp_path: Path) -> None:
         """Otherwise run ``python tests/kernels/record.py``."""
-        if section == "demo":
-            pytest.importorskip("aequilibrae", reason="the sample is not installed")
-        elif section == "service":
+        if section == "service":
             pytest.importorskip("starlette", reason="the extra 'server' is not installed")
         from tests.kernels import record
 

@@ -51,8 +51,8 @@ def test_classes_by_scale() -> None:
 
 
 @pytest.mark.parametrize("pixel_m", [1.0, 3.0, 8.0, 20.0])
-def test_labels_do_not_touch(helsinki: Network, coquimbo: Network, pixel_m: float) -> None:
-    for network in (helsinki, coquimbo):
+def test_labels_do_not_touch(helsinki: Network, porto_alegre: Network, pixel_m: float) -> None:
+    for network in (helsinki, porto_alegre):
         box = (-500 * pixel_m, -300 * pixel_m, 500 * pixel_m, 300 * pixel_m)
         labels = basemap.base_map(network, box, pixel_m).labels
         grounds = [basemap.label_box(label, 10.0 * pixel_m) for label in labels]
@@ -63,18 +63,18 @@ def test_labels_do_not_touch(helsinki: Network, coquimbo: Network, pixel_m: floa
 
 
 @pytest.mark.parametrize("zoom", [10, 12, 14, 16])
-def test_overlays_are_light_and_in_place(coquimbo: Network, zoom: int) -> None:
+def test_overlays_are_light_and_in_place(porto_alegre: Network, zoom: int) -> None:
     lng, lat = -71.2519, -29.9027
     pixel_m = 156_543.03 * math.cos(math.radians(lat)) / 2**zoom
     half_x, half_y = 1000 * 360 / 256 / 2**zoom, 560 * 360 / 256 / 2**zoom * math.cos(math.radians(lat))
-    made = basemap.overlays(coquimbo, (lng - half_x, lat - half_y, lng + half_x, lat + half_y), pixel_m)
+    made = basemap.overlays(porto_alegre, (lng - half_x, lat - half_y, lng + half_x, lat + half_y), pixel_m)
     assert len(made.ground) + len(made.streets) < 400_000
     root = document(made.streets)
     _, _, width, height = map(float, root.get("viewBox", "").split())
     assert width == pytest.approx(20_000, rel=0.01), "tenths of the 2000 pixels of the window"
     assert height == pytest.approx(11_200, rel=0.01)
     # Every line begins at a street's place: where pixels say the first point is, there is a street.
-    x, y = coquimbo.frame.to_xy(coquimbo.tables.coord_lng, coquimbo.tables.coord_lat)
+    x, y = porto_alegre.frame.to_xy(porto_alegre.tables.coord_lng, porto_alegre.tables.coord_lat)
     streets = shapely.STRtree(shapely.points(x, y))
     paths = [path.get("d", "") for path in root.iter("{http://www.w3.org/2000/svg}path")]
     starts = [re.match(r"M(-?\d+) ?(-?\d+)", path) for path in paths]
@@ -84,7 +84,7 @@ def test_overlays_are_light_and_in_place(coquimbo: Network, zoom: int) -> None:
         south = basemap.mercator(np.array([0.0]), np.array([lat - half_y]))[1][0]
         at_y = north + (south - north) * py / height
         at_lat = math.degrees(2 * math.atan(math.exp(at_y / 6_378_137)) - math.pi / 2)
-        at = coquimbo.frame.to_xy(lng - half_x + 2 * half_x * px / width, at_lat)
+        at = porto_alegre.frame.to_xy(lng - half_x + 2 * half_x * px / width, at_lat)
         nearest = streets.geometries[streets.nearest(shapely.Point(at))]
         assert nearest.distance(shapely.Point(at)) < 1.5 * pixel_m
 

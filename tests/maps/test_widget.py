@@ -903,24 +903,24 @@ def test_clicks(street: Network, made: tl.TravelTimeMap) -> None:
     assert len(made.state.origins) == 2 and "east" in made._note.value
 
 
-def test_new_pins_are_named(coquimbo: Network) -> None:
-    made = tl.TravelTimeMap(coquimbo, (-71.3377, -29.9531), travel_time=300, rings=1)
+def test_new_pins_are_named(porto_alegre: Network) -> None:
+    made = tl.TravelTimeMap(porto_alegre, (-71.3377, -29.9531), travel_time=300, rings=1)
 
     def names() -> list[Any]:
         return [origin.name for origin in made.state.origins]
 
-    street = tl.reverse_geocode(coquimbo, -71.33773, -29.95313)["name"].iloc[0]
+    street = tl.reverse_geocode(porto_alegre, -71.33773, -29.95313)["name"].iloc[0]
     made.add_origin(-71.33773, -29.95313)
     made.add_origin(-71.33774, -29.95313)
     assert names() == ["Place 1", street, f"{street} 2"]
     assert set(made._markers) == set(names()) == set(made.areas["origin"])
     # Dragged, it keeps its name until it is dropped, and has then that of its new place.
-    other = tl.reverse_geocode(coquimbo, -71.30, -29.95)["name"].iloc[0]
+    other = tl.reverse_geocode(porto_alegre, -71.30, -29.95)["name"].iloc[0]
     made.move_origin(street, -71.31, -29.95, is_dragging=True)
     assert names()[1] == street
     made.move_origin(street, -71.30, -29.95)
     assert names()[1] == other and made._markers[other].alt == other
-    west, south, _, _ = coquimbo.bounds
+    west, south, _, _ = porto_alegre.bounds
     made.move_origin(other, west - 0.3, south)
     assert names()[1] == "Place 3", "nothing is near"
     made.add_origin(-71.3377, -29.9531, "mine")
@@ -928,13 +928,13 @@ def test_new_pins_are_named(coquimbo: Network) -> None:
     assert names()[-1] == "mine (moved)", "a name that was given is not replaced"
 
 
-def test_the_address_box_finds_places(coquimbo: Network) -> None:
-    made = tl.TravelTimeMap(coquimbo, (-71.3377, -29.9531), travel_time=300, rings=1)
+def test_the_address_box_finds_places(porto_alegre: Network) -> None:
+    made = tl.TravelTimeMap(porto_alegre, (-71.3377, -29.9531), travel_time=300, rings=1)
     text, places = made._finder._text, made._finder._places
     text.value = "avenida del mar"
     labels = [button.description for button in places.children]
     assert labels[0] == "Avenida del Mar" and len(set(labels)) == len(labels) <= 5
-    found = tl.geocode(coquimbo, "avenida del mar", limit=1).geometry.iloc[0]
+    found = tl.geocode(porto_alegre, "avenida del mar", limit=1).geometry.iloc[0]
     buttons = places.children
     buttons[0].click()
     assert [origin.name for origin in made.state.origins] == ["Place 1", "Avenida del Mar"]
@@ -1020,14 +1020,14 @@ def test_base_maps(street: Network) -> None:
 # On the wire ---------------------------------------------------------------------------------------------------------
 
 
-def test_the_wire_is_light_and_true(coquimbo: Network) -> None:
-    made = tl.TravelTimeMap(coquimbo, tl.sample_points().iloc[[6]])
+def test_the_wire_is_light_and_true(porto_alegre: Network) -> None:
+    made = tl.TravelTimeMap(porto_alegre, tl.sample_points().iloc[[6]])
     data = made._shapes.data
     pixel_m = browser.metres_per_pixel(made.map.zoom, -29.9)
     sent = gpd.GeoDataFrame.from_features(data, crs=4326).iloc[::-1].reset_index(drop=True)
     assert sent["travel_time"].tolist() == [300, 600, 900]
-    moved = sent.to_crs(coquimbo.crs).symmetric_difference(made.areas.to_crs(coquimbo.crs))
-    border = made.areas.to_crs(coquimbo.crs).length
+    moved = sent.to_crs(porto_alegre.crs).symmetric_difference(made.areas.to_crs(porto_alegre.crs))
+    border = made.areas.to_crs(porto_alegre.crs).length
     assert (moved.area < border * 0.6 * pixel_m).all(), "within about half a pixel"
     assert len(json.dumps(data)) < 60_000
     assert len(made._ground.url) + len(made._streets.url) < 400_000

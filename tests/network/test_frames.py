@@ -85,12 +85,12 @@ def test_what_is_changed_counts(helsinki: Network) -> None:
     np.testing.assert_allclose(lengths, np.sort(helsinki.tables.edge_length_m), rtol=1e-6, atol=0.01)
 
 
-def test_what_is_lost_is_said(helsinki: Network, coquimbo: Network) -> None:
+def test_what_is_lost_is_said(helsinki: Network, porto_alegre: Network) -> None:
     nodes, edges = helsinki.nodes_frame(), helsinki.edges_frame()
     with pytest.warns(UserWarning, match=PLACES):
         tl.build_network((nodes, edges))
     with pytest.warns(UserWarning, match="without the timetable \\(pass gtfs= again\\)"):
-        tl.build_network((coquimbo.nodes_frame(), coquimbo.edges_frame()))
+        tl.build_network((porto_alegre.nodes_frame(), porto_alegre.edges_frame()))
     edges.attrs = {}
     with pytest.warns(UserWarning, match="turn restrictions, water, time zone, attribution"):
         tl.build_network((nodes, edges))

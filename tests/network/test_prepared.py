@@ -130,10 +130,10 @@ def test_other_speeds(plain: Path, ready: Path, mode: str, monkeypatch: pytest.M
 OWN = {"type": "public_transport", "walking_speed": 3.5}
 
 
-def test_own_speeds(coquimbo: Network, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_own_speeds(porto_alegre: Network, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from traveltime_lab.transit import stop_links
 
-    before = tl.load_network(coquimbo.save(tmp_path / "before.network"))
+    before = tl.load_network(porto_alegre.save(tmp_path / "before.network"))
     after = tl.load_network(tl.load_network(tmp_path / "before.network").prepare(OWN).save(tmp_path / "x"))
     assert after.prepared == ("public_transport (walking_speed 3.5 km/h)",)
     monkeypatch.setattr(layer, "weigh", None)
@@ -147,9 +147,11 @@ def test_own_speeds(coquimbo: Network, tmp_path: Path, monkeypatch: pytest.Monke
     assert own[0]["travel_time"] != usual[0]["travel_time"]
 
 
-def test_with_a_timetable(coquimbo: Network, tmp_path: Path) -> None:
-    before = tl.load_network(coquimbo.save(tmp_path / "before.network"))
-    path = tl.load_network(coquimbo.save(tmp_path / "after.network")).prepare("public_transport").save(tmp_path / "x")
+def test_with_a_timetable(porto_alegre: Network, tmp_path: Path) -> None:
+    before = tl.load_network(porto_alegre.save(tmp_path / "before.network"))
+    path = (
+        tl.load_network(porto_alegre.save(tmp_path / "after.network")).prepare("public_transport").save(tmp_path / "x")
+    )
     after = tl.load_network(path)
     assert after.prepared == ("public_transport",)
     assert after.transit is not None
@@ -158,18 +160,18 @@ def test_with_a_timetable(coquimbo: Network, tmp_path: Path) -> None:
     assert_equal(answers(after, "walking"), answers(before, "walking"))
 
 
-def test_stops_are_not_tied_again(coquimbo: Network, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stops_are_not_tied_again(porto_alegre: Network, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from traveltime_lab.transit import stop_links
 
-    path = tl.load_network(coquimbo.save(tmp_path / "a")).prepare("public_transport").save(tmp_path / "b")
+    path = tl.load_network(porto_alegre.save(tmp_path / "a")).prepare("public_transport").save(tmp_path / "b")
     network = tl.load_network(path)
     assert network.transit is not None
     monkeypatch.setattr(stop_links, "snap_points", None)
     graph = network.road_graph("walking")
     stops = stop_links.linked_stops(network.transit, graph, Transportation("walking"))
     monkeypatch.undo()
-    assert coquimbo.transit is not None
-    other = stop_links.linked_stops(coquimbo.transit, coquimbo.road_graph("walking"), Transportation("walking"))
+    assert porto_alegre.transit is not None
+    other = stop_links.linked_stops(porto_alegre.transit, porto_alegre.road_graph("walking"), Transportation("walking"))
     np.testing.assert_array_equal(stops.snaps.edge, other.snaps.edge)
     np.testing.assert_array_equal(stops.on_edges.connector, other.on_edges.connector)
 

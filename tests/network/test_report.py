@@ -115,8 +115,8 @@ def test_departures_by_hour(odd: tl.Network) -> None:
     assert str(odd.report().service()["date"].min()) == week
 
 
-def test_departures_of_samples(coquimbo: tl.Network, tmp_path: Path) -> None:
-    same_as_slow(coquimbo, dt.date(2016, 1, 18))
+def test_departures_of_samples(porto_alegre: tl.Network, tmp_path: Path) -> None:
+    same_as_slow(porto_alegre, dt.date(2016, 1, 18))
     same_as_slow(blocks(tmp_path), dt.date(2026, 3, 4))
 
 
@@ -159,13 +159,13 @@ def test_stops_off_streets(tmp_path: Path) -> None:
     assert len(changed.report().stops_off_streets()) == 1
 
 
-def test_islands(coquimbo: tl.Network, tmp_path: Path) -> None:
-    found = coquimbo.report().islands()
-    edges = coquimbo.edges_frame()
+def test_islands(porto_alegre: tl.Network, tmp_path: Path) -> None:
+    found = porto_alegre.report().islands()
+    edges = porto_alegre.edges_frame()
     assert found.crs == edges.crs and not found.attrs
     assert found.geometry.equals(edges.geometry.loc[found.index])
     assert found[["walking", "cycling", "driving"]].any(axis=1).all()
-    for mode, facts in coquimbo.report()["modes"].items():
+    for mode, facts in porto_alegre.report()["modes"].items():
         own = found[found[mode]]
         assert len(own) == facts["island_edges"]
         assert own["length_m"].sum() / 1000 == pytest.approx(facts["island_share"] * facts["street_km"])
@@ -331,9 +331,9 @@ def test_names_in_html_are_escaped(tmp_path: Path) -> None:
     assert any(cell.startswith(f"{bad} (1,001 m)") for cell in page.cells)
 
 
-def test_examples(coquimbo: tl.Network, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_examples(porto_alegre: tl.Network, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(tl, "sample_network", lambda: coquimbo)
+    monkeypatch.setattr(tl, "sample_network", lambda: porto_alegre)
     tests = [test for test in doctest.DocTestFinder().find(Report, globs={"tl": tl}) if test.examples]
     assert len(tests) == 9
     for test in tests:
@@ -414,7 +414,7 @@ def test_names_from_the_data_keep_their_underscores(tmp_path: Path) -> None:
         assert "nodes in file" in text and "week of" in text and "edges by highway" in text
 
 
-def test_sections_of_a_report_with_names_from_the_data(odd: tl.Network, coquimbo: tl.Network) -> None:
+def test_sections_of_a_report_with_names_from_the_data(odd: tl.Network, porto_alegre: tl.Network) -> None:
     """A key that is no word of ours stands in a section that is known to have names from the data."""
 
     def keys(facts: dict[str, Any], section: str) -> Iterator[tuple[str, str]]:
@@ -423,7 +423,7 @@ def test_sections_of_a_report_with_names_from_the_data(odd: tl.Network, coquimbo
             if isinstance(value, dict):
                 yield from keys(value, key)
 
-    for network in (odd, coquimbo, tl.sample_network("helsinki")):
+    for network in (odd, porto_alegre, tl.sample_network("helsinki")):
         for key, section in keys(network.report(), ""):
             is_word = re.fullmatch("[a-z]+(_[a-z]+)*", key) is not None
             assert is_word or label(key, section) == key, (section, key)

@@ -33,10 +33,10 @@ PAGE = 4096
 
 
 @pytest.fixture(scope="module")
-def coquimbo_file(coquimbo: Network, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def coquimbo_file(porto_alegre: Network, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A network with streets, water and a timetable."""
-    assert coquimbo.timetable is not None
-    return coquimbo.save(tmp_path_factory.mktemp("saved") / "coquimbo.network")
+    assert porto_alegre.timetable is not None
+    return porto_alegre.save(tmp_path_factory.mktemp("saved") / "porto_alegre.network")
 
 
 @pytest.fixture

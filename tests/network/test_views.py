@@ -44,7 +44,7 @@ def test_summary(street: tl.Network, town: tl.Network) -> None:
     assert words(changed)["Changes"] == "1"
 
 
-@pytest.mark.parametrize("name", ["coquimbo", "helsinki", "private"])
+@pytest.mark.parametrize("name", ["porto_alegre", "helsinki", "private"])
 def test_summary_and_report_have_the_same_streets(name: str, request: pytest.FixtureRequest) -> None:
     if name == "private":
         corners = {"a": (0.0, 0.0), "b": (1000.0, 0.0), "c": (3000.0, 0.0), "d": (7000.0, 0.0)}
@@ -57,21 +57,21 @@ def test_summary_and_report_have_the_same_streets(name: str, request: pytest.Fix
         assert words(network)[f"Streets for {mode}"] == f"{facts['street_km']:,.0f} km", mode
 
 
-def test_summary_of_a_sample(coquimbo: tl.Network) -> None:
-    facts = words(coquimbo)
+def test_summary_of_a_sample(porto_alegre: tl.Network) -> None:
+    facts = words(porto_alegre)
     assert facts["Feed gtfs_coquimbo"] == "2015-12-29 to 2019-12-29"
-    assert facts["Attribution"] == coquimbo.attribution
+    assert facts["Attribution"] == porto_alegre.attribution
     # The sea is counted within the bounds only: its outline goes far beyond.
-    west, south, east, north = coquimbo.bounds
+    west, south, east, north = porto_alegre.bounds
     assert 0 < float(facts["Water"].split()[0]) < (east - west) * (north - south) * 111.2**2
 
 
-def test_stops(town: tl.Network, street: tl.Network, coquimbo: tl.Network) -> None:
+def test_stops(town: tl.Network, street: tl.Network, porto_alegre: tl.Network) -> None:
     stops = town.stops_frame()
     assert stops["stop_id"].tolist() == list("wmen") and stops.crs.to_epsg() == 4326
     expected = worlds.at((0.0, 600.0), (900.0, 600.0), (1500.0, 600.0), (900.0, 1500.0))
     assert shapely.distance(stops.geometry.array, expected.array).max() < 1e-6
-    assert len(coquimbo.stops_frame()) == 78 <= len(coquimbo.stops_frame(only_served=False))
+    assert len(porto_alegre.stops_frame()) == 78 <= len(porto_alegre.stops_frame(only_served=False))
     without = town.with_changes(tl.RemoveStops("n"))
     assert without.stops_frame()["stop_id"].tolist() == list("wme")
     with pytest.raises(tl.InputError, match="no timetable, and no stops; build it with gtfs="):

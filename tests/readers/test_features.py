@@ -106,13 +106,13 @@ def test_wrong_arguments(town: Path, arguments: dict[str, Any], error: type[Exce
         tl.places(**{"osm": town, "tags": {"amenity": True}, **arguments})
 
 
-def test_a_broken_file_and_a_network(town: Path, tmp_path: Path, coquimbo: tl.Network) -> None:
+def test_a_broken_file_and_a_network(town: Path, tmp_path: Path, porto_alegre: tl.Network) -> None:
     broken = tmp_path / "broken.osm"
     broken.write_bytes(town.read_bytes()[:900])
     with pytest.raises(tl.DataError, match="not readable as OpenStreetMap data"):
         tl.places(broken, tags={"amenity": True})
     with pytest.raises(tl.InputError, match="give places the OpenStreetMap file that it was built from"):
-        tl.places(coquimbo, tags={"amenity": True})
+        tl.places(porto_alegre, tags={"amenity": True})
 
 
 def test_a_real_city(shared_data: Path) -> None:

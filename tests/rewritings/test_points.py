@@ -146,16 +146,16 @@ class Asked(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def asked(coquimbo: tl.Network) -> Asked:
-    places = questions.places_in(coquimbo, 12, 4)
+def asked(porto_alegre: tl.Network) -> Asked:
+    places = questions.places_in(porto_alegre, 12, 4)
     starts, ends = places.iloc[:5], places.iloc[5:]
     # One place is an origin and a destination.
     ends = pd.concat([ends, starts.iloc[:1]])
 
     def answer(question: str) -> Any:
-        return keyed(QUESTIONS[question](coquimbo, starts, ends), same, same)
+        return keyed(QUESTIONS[question](porto_alegre, starts, ends), same, same)
 
-    return Asked(coquimbo, starts, ends, functools.cache(answer))
+    return Asked(porto_alegre, starts, ends, functools.cache(answer))
 
 
 def reprojected(crs: Any) -> Form:

@@ -91,25 +91,27 @@ QUESTIONS = {
 
 
 @pytest.fixture(scope="module")
-def scenario(coquimbo: tl.Network) -> tl.Network:
-    return coquimbo.with_changes(CHANGES)
+def scenario(porto_alegre: tl.Network) -> tl.Network:
+    return porto_alegre.with_changes(CHANGES)
 
 
 @pytest.fixture(scope="module")
-def places(coquimbo: tl.Network) -> Any:
-    some = questions.places_in(coquimbo, 10, 6)
+def places(porto_alegre: tl.Network) -> Any:
+    some = questions.places_in(porto_alegre, 10, 6)
     some.iloc[0], some.iloc[5] = shapely.Point(CENTRE), shapely.Point(HARBOUR)
     return some
 
 
-def test_the_changes_change_something(coquimbo: tl.Network, scenario: tl.Network, places: Any) -> None:
+def test_the_changes_change_something(porto_alegre: tl.Network, scenario: tl.Network, places: Any) -> None:
     for name, ask in QUESTIONS.items():
-        assert not ask(coquimbo, places).equals(ask(scenario, places)), name
+        assert not ask(porto_alegre, places).equals(ask(scenario, places)), name
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_forms_of_scenarios(coquimbo: tl.Network, scenario: tl.Network, places: Any, form: str, tmp_path: Path) -> None:
-    changed = coquimbo.with_changes(FORMS[form](CHANGES, tmp_path))
+def test_forms_of_scenarios(
+    porto_alegre: tl.Network, scenario: tl.Network, places: Any, form: str, tmp_path: Path
+) -> None:
+    changed = porto_alegre.with_changes(FORMS[form](CHANGES, tmp_path))
     for ask in QUESTIONS.values():
         assert_same(ask(changed, places), ask(scenario, places))
 
@@ -118,9 +120,9 @@ ORDERS = [(0, 1, 2), (2, 1, 0), (1, 0, 2)]
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_in_several_steps(coquimbo: tl.Network, scenario: tl.Network, places: Any, order: tuple[int, ...]) -> None:
+def test_in_several_steps(porto_alegre: tl.Network, scenario: tl.Network, places: Any, order: tuple[int, ...]) -> None:
     """One change after the other, in different orders."""
-    in_steps = coquimbo
+    in_steps = porto_alegre
     for position in order:
         in_steps = in_steps.with_changes(CHANGES[position])
     assert sorted(in_steps.report()["changes"].values()) == sorted(scenario.report()["changes"].values())
@@ -128,9 +130,9 @@ def test_in_several_steps(coquimbo: tl.Network, scenario: tl.Network, places: An
         assert_same(ask(in_steps, places), ask(scenario, places))
 
 
-def test_new_streets_in_several_steps(coquimbo: tl.Network, places: Any) -> None:
+def test_new_streets_in_several_steps(porto_alegre: tl.Network, places: Any) -> None:
     """Two streets with a change of speeds between them."""
-    nodes = shapely.points(coquimbo.tables.node_lng, coquimbo.tables.node_lat)
+    nodes = shapely.points(porto_alegre.tables.node_lng, porto_alegre.tables.node_lat)
     tree = shapely.STRtree(nodes)
     west, east = (
         tl.AddStreet(
@@ -140,8 +142,8 @@ def test_new_streets_in_several_steps(coquimbo: tl.Network, places: Any) -> None
         for lng, lat in (HARBOUR, CENTRE)
     )
     slower = tl.SetSpeed(around(CENTRE, 0.01), factor=0.7)
-    at_once = coquimbo.with_changes([west, slower, east])
-    in_steps = coquimbo.with_changes(west).with_changes([slower]).with_changes([east])
+    at_once = porto_alegre.with_changes([west, slower, east])
+    in_steps = porto_alegre.with_changes(west).with_changes([slower]).with_changes([east])
     for ask in QUESTIONS.values():
         assert_same(ask(in_steps, places), ask(at_once, places))
 

@@ -131,12 +131,12 @@ def test_town(town: City, form: str, question: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def bay(coquimbo: tl.Network, tmp_path_factory: pytest.TempPathFactory) -> City:
+def bay(porto_alegre: tl.Network, tmp_path_factory: pytest.TempPathFactory) -> City:
     """Coquimbo with its buses."""
     folder = tmp_path_factory.mktemp("bay")
-    _, found = sample._find("coquimbo")
+    _, found = sample._find("porto_alegre")
     feed = sample._extracted(sample._locate(found), found.gtfs, folder)
-    return City(coquimbo.tables, feed, folder, "2016-01-18", found.timezone)
+    return City(porto_alegre.tables, feed, folder, "2016-01-18", found.timezone)
 
 
 @pytest.mark.parametrize(

@@ -30,8 +30,8 @@ def seconds(network: tl.Network, places: Any, means: str, **how: Any) -> np.ndar
     return found.astype("float64").fillna(np.inf).to_numpy()
 
 
-def test_streets(porto_alegre_transit: tl.Network, places: gpd.GeoSeries) -> None:
-    net = porto_alegre_transit
+def test_streets(porto_alegre: tl.Network, places: gpd.GeoSeries) -> None:
+    net = porto_alegre
     centre = shapely.Point(-51.2, -30.05).buffer(0.004)
     closed = net.with_changes(tl.CloseStreets(centre, name="fair"))
     assert "edges" in closed.report()["changes"]["1. CloseStreets 'fair'"]
@@ -46,8 +46,8 @@ def test_streets(porto_alegre_transit: tl.Network, places: gpd.GeoSeries) -> Non
     assert (seconds(added, places, "walking") <= seconds(net, places, "walking") + 1).all()
 
 
-def test_timetables(porto_alegre_transit: tl.Network, places: gpd.GeoSeries) -> None:
-    net = porto_alegre_transit
+def test_timetables(porto_alegre: tl.Network, places: gpd.GeoSeries) -> None:
+    net = porto_alegre
     table = net.timetable
     assert table is not None
     routes = table.routes["route_id"].to_numpy()[table.hot.trip_route]

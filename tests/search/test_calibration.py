@@ -220,14 +220,14 @@ def test_trips_without_a_route_are_counted(grid: Network) -> None:
     assert calibrate_speeds(grid, pd.concat([table, lost])).n_without_route == 3
 
 
-def test_on_the_sample(coquimbo: Network) -> None:
+def test_on_the_sample(porto_alegre: Network) -> None:
     true = {"residential": 0.8, "primary": 0.7, "tertiary": 1.2}
-    nodes = coquimbo.nodes_frame().geometry
+    nodes = porto_alegre.nodes_frame().geometry
     rng = np.random.default_rng(5)
     starts = nodes.iloc[np.repeat(rng.integers(len(nodes), size=20), 10)].reset_index(drop=True)
     ends = nodes.iloc[rng.integers(len(nodes), size=200)].reset_index(drop=True)
-    table = timed(coquimbo, starts, ends, true, noise=0.02, when="2016-01-18T08:00:00")
-    found = calibrate_speeds(coquimbo, table)
+    table = timed(porto_alegre, starts, ends, true, noise=0.02, when="2016-01-18T08:00:00")
+    found = calibrate_speeds(porto_alegre, table)
     assert found.factors[list(true)].to_dict() == pytest.approx(true, rel=0.1)
     held = found.errors[found.errors["trips"] == "held out"].set_index("speeds")["mean_absolute_error"]
     assert held["after"] < 0.5 * held["before"]
@@ -237,10 +237,10 @@ def test_on_the_sample(coquimbo: Network) -> None:
 OTHER_KPH = {"motorway": 110, "trunk": 90, "primary": 55, "secondary": 45, "tertiary": 38, "residential": 22}
 
 
-def test_times_of_another_engine(coquimbo: Network) -> None:
+def test_times_of_another_engine(porto_alegre: Network) -> None:
     nx = pytest.importorskip("networkx")
     with pytest.warns(UserWarning, match="the exported graph of driving is without"):
-        graph = coquimbo.to_networkx("driving")
+        graph = porto_alegre.to_networkx("driving")
     for *_, edge in graph.edges(data=True):
         edge["seconds"] = 3.6 * edge["length"] / OTHER_KPH.get(edge["highway"], 25)
     nodes, rng = sorted(max(nx.strongly_connected_components(graph), key=len)), np.random.default_rng(0)
@@ -250,14 +250,14 @@ def test_times_of_another_engine(coquimbo: Network) -> None:
         ends = [(start, end, seconds[end]) for end in rng.choice(nodes, 15) if seconds[end] > 120]
         trips += [[*((graph.nodes[node]["x"], graph.nodes[node]["y"]) for node in trip[:2]), trip[2]] for trip in ends]
     found = calibrate_speeds(
-        coquimbo,
+        porto_alegre,
         pd.DataFrame(trips, columns=["origin", "destination", "travel_time"]),
         transportation={"type": "driving", "traffic_model": "off_peak"},
     )
     held = found.errors[found.errors["trips"] == "held out"].set_index("speeds")["mean_absolute_error"]
     assert held["after"] < 0.4 * held["before"]
     # The order of the speeds of classes is found, too.
-    ours = coquimbo.edges_frame().groupby("highway")["driving_kph_forward"].median()
+    ours = porto_alegre.edges_frame().groupby("highway")["driving_kph_forward"].median()
     fitted = (ours * found.factors)[["primary", "tertiary", "residential"]]
     assert fitted.is_monotonic_decreasing
 

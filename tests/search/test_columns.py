@@ -51,15 +51,17 @@ def test_every_function_with_a_table_is_tried() -> None:
 
 
 @pytest.mark.parametrize("name", ASKED)
-def test_columns_hide_nothing(coquimbo: tl.Network, name: str) -> None:
+def test_columns_hide_nothing(porto_alegre: tl.Network, name: str) -> None:
     """Each column can be read as an attribute, except the names that the contract gives."""
-    table = ASKED[name](coquimbo, tl.sample_points().iloc[:2])
+    table = ASKED[name](porto_alegre, tl.sample_points().iloc[:2])
     known = set(dir(gpd.GeoDataFrame)) - {"geometry"}
     assert set(table.columns) & known <= OF_THE_CONTRACT
 
 
-def test_times_to_the_nearest_are_not_beside_a_limit_of_the_same_name(coquimbo: tl.Network) -> None:
+def test_times_to_the_nearest_are_not_beside_a_limit_of_the_same_name(porto_alegre: tl.Network) -> None:
     places = tl.sample_points().iloc[:3]
-    found = tl.accessibility(coquimbo, places, places.assign(schools=1), values="schools", measure="nearest", **WALK)
+    found = tl.accessibility(
+        porto_alegre, places, places.assign(schools=1), values="schools", measure="nearest", **WALK
+    )
     assert found.columns.tolist() == ["travel_time_limit", "travel_time_to_schools", "reason", "geometry"]
     assert found["travel_time_limit"].eq(900).all() and found["travel_time_to_schools"].eq(0).all()

@@ -680,14 +680,14 @@ def test_explanations_agree_with_times(
         assert found.is_reached or not unneeded(found, network, origin, destination, **how)
 
 
-def test_the_sample(coquimbo: tl.Network) -> None:
+def test_the_sample(porto_alegre: tl.Network) -> None:
     from traveltime_lab import sample_points
 
     places = sample_points()
     origin, destination = places.iloc[[0]], places.iloc[[-1]]
     how: dict[str, Any] = {"travel_time": 900, "transportation": "public_transport"}
-    found = tl.explain(coquimbo, origin, destination, departure_time="2026-03-02T08:00", **how)
-    checked(found, coquimbo, origin, destination, departure_time="2026-03-02T08:00", **how)
+    found = tl.explain(porto_alegre, origin, destination, departure_time="2026-03-02T08:00", **how)
+    checked(found, porto_alegre, origin, destination, departure_time="2026-03-02T08:00", **how)
     outside = found.reasons[0]
     assert outside.code == "outside_timetable"
     (dates,) = outside.data["dates"].values()
@@ -695,18 +695,18 @@ def test_the_sample(coquimbo: tl.Network) -> None:
     assert found.nearest_request is not None
     for hour in ("03:00", "08:00", "23:30"):
         stamp = {"departure_time": f"2016-03-01T{hour}"}
-        found = tl.explain(coquimbo, origin, destination, **how, **stamp)
-        checked(found, coquimbo, origin, destination, **how, **stamp)
+        found = tl.explain(porto_alegre, origin, destination, **how, **stamp)
+        checked(found, porto_alegre, origin, destination, **how, **stamp)
         assert found.is_reached or found.nearest_request is not None
 
 
 @pytest.mark.parametrize("place", [(0.0, 0.0), (-70.65, -33.45), (179.0, 89.0)])
-def test_far_away(coquimbo: tl.Network, place: tuple[float, float]) -> None:
+def test_far_away(porto_alegre: tl.Network, place: tuple[float, float]) -> None:
     """Said at once, without advice that nobody can follow."""
     points = tl.sample_points().iloc[[0]]
     far = gpd.GeoSeries.from_xy(*np.array([place]).T, crs="EPSG:4326")
     for transportation in ("walking", "driving", "public_transport"):
         more = {"departure_time": "2018-03-05T08:00"} if transportation == "public_transport" else {}
-        why = tl.explain(coquimbo, points, far, travel_time=600, transportation=transportation, **more)
+        why = tl.explain(porto_alegre, points, far, travel_time=600, transportation=transportation, **more)
         assert "lies outside the network" in str(why) and "would do" not in str(why)
         assert why.nearest_request is None

@@ -86,17 +86,17 @@ def test_engines_agree(town: Network, engine: str) -> None:
     )
 
 
-def test_timetables_and_arrival(coquimbo: Network) -> None:
-    places = tl.sample_points("coquimbo")
+def test_timetables_and_arrival(porto_alegre: Network) -> None:
+    places = tl.sample_points("porto_alegre")
     asked = {"transportation": "public_transport", "travel_time": 3600, "arrival_time": "2016-01-18T09:00:00"}
-    found = tl.nearest(coquimbo, places, places, k=3, **asked)
-    times = tl.time_filter(coquimbo, places, places, **asked).dropna(subset="travel_time")
+    found = tl.nearest(porto_alegre, places, places, k=3, **asked)
+    times = tl.time_filter(porto_alegre, places, places, **asked).dropna(subset="travel_time")
     for origin, group in found.groupby("origin"):
         best = sorted(times.loc[times["origin"] == origin, "travel_time"])[:3]
         assert group["travel_time"].dropna().tolist() == best
     assert (found.loc[found["k"] == 1, "destination"] == places.index).all()
-    metres = tl.time_filter(coquimbo, places, places, properties=BOTH, **asked).set_index(["origin", "destination"])
-    found = tl.nearest(coquimbo, places, places, k=3, properties=BOTH, **asked).dropna(subset="travel_time")
+    metres = tl.time_filter(porto_alegre, places, places, properties=BOTH, **asked).set_index(["origin", "destination"])
+    found = tl.nearest(porto_alegre, places, places, k=3, properties=BOTH, **asked).dropna(subset="travel_time")
     pairs = pd.MultiIndex.from_frame(found[["origin", "destination"]])
     assert found["distance"].tolist() == metres["distance"].loc[pairs].tolist()
 

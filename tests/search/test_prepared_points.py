@@ -56,7 +56,7 @@ def functions() -> dict[str, list[str]]:
 
 
 @pytest.fixture(scope="module")
-def places(coquimbo: tl.Network) -> gpd.GeoDataFrame:
+def places(porto_alegre: tl.Network) -> gpd.GeoDataFrame:
     frame = tl.sample_points().iloc[:6].to_crs(32719)
     frame.index = [f"p{number}" for number in range(len(frame))]
     return frame.assign(beds=np.arange(1.0, 7.0))
@@ -64,19 +64,19 @@ def places(coquimbo: tl.Network) -> gpd.GeoDataFrame:
 
 @pytest.mark.parametrize("name", sorted(functions()))
 def test_answers_are_those_of_the_table(
-    coquimbo: tl.Network, places: gpd.GeoDataFrame, tmp_path: Path, name: str
+    porto_alegre: tl.Network, places: gpd.GeoDataFrame, tmp_path: Path, name: str
 ) -> None:
-    prepared = tl.prepare_points(coquimbo, places, transportation="walking")
+    prepared = tl.prepare_points(porto_alegre, places, transportation="walking")
     one = places.iloc[:1]
     answers = []
     for number, given in enumerate([{}, {"all": prepared}]):
-        arguments: dict[str, Any] = {"network": coquimbo, **ASKED[name]}
+        arguments: dict[str, Any] = {"network": porto_alegre, **ASKED[name]}
         for argument in functions()[name]:
             is_one = argument in ("origin", "destination")
-            whole = tl.prepare_points(coquimbo, one, transportation="walking") if is_one else prepared
+            whole = tl.prepare_points(porto_alegre, one, transportation="walking") if is_one else prepared
             arguments[argument] = whole if given else one if is_one else places
         if name == "shape_accuracy":
-            arguments["areas"] = tl.time_map(coquimbo, places, travel_time=600, transportation="walking")
+            arguments["areas"] = tl.time_map(porto_alegre, places, travel_time=600, transportation="walking")
         if "path" in inspect.signature(getattr(tl, name)).parameters:
             arguments["path"] = tmp_path / f"{number}"
         answers.append(getattr(tl, name)(**arguments))
@@ -96,44 +96,44 @@ def test_every_function_is_tried() -> None:
     assert set(functions()) == set(ASKED)
 
 
-def test_one_role(coquimbo: tl.Network, places: gpd.GeoDataFrame) -> None:
-    homes = tl.prepare_points(coquimbo, places, transportation="walking", role="origin")
+def test_one_role(porto_alegre: tl.Network, places: gpd.GeoDataFrame) -> None:
+    homes = tl.prepare_points(porto_alegre, places, transportation="walking", role="origin")
     assert repr(homes) == "PreparedPoints(6 points, walking, origins)"
-    both = tl.prepare_points(coquimbo, places, transportation="walking")
+    both = tl.prepare_points(porto_alegre, places, transportation="walking")
     assert repr(both) == "PreparedPoints(6 points, walking, origins and destinations)"
-    assert len(tl.time_filter(coquimbo, homes, places, travel_time=600, transportation="walking")) == 36
+    assert len(tl.time_filter(porto_alegre, homes, places, travel_time=600, transportation="walking")) == 36
     with pytest.raises(tl.InputError, match="prepared as origins, but are destinations here; prepare them with"):
-        tl.time_filter(coquimbo, places, homes, travel_time=600, transportation="walking")
+        tl.time_filter(porto_alegre, places, homes, travel_time=600, transportation="walking")
 
 
-def test_changes_of_the_table_afterwards_do_not_matter(coquimbo: tl.Network, places: gpd.GeoDataFrame) -> None:
+def test_changes_of_the_table_afterwards_do_not_matter(porto_alegre: tl.Network, places: gpd.GeoDataFrame) -> None:
     table = places.assign(beds=1.0)
-    prepared = tl.prepare_points(coquimbo, table, transportation="walking")
+    prepared = tl.prepare_points(porto_alegre, table, transportation="walking")
     table["beds"] = 0.0
     how: dict[str, Any] = {"values": "beds", "travel_time": 600, "transportation": "walking"}
-    assert tl.accessibility(coquimbo, prepared, prepared, **how)["beds"].max() >= 1.0
+    assert tl.accessibility(porto_alegre, prepared, prepared, **how)["beds"].max() >= 1.0
 
 
-def test_speeds_limits_and_penalties_may_differ(coquimbo: tl.Network, places: gpd.GeoDataFrame) -> None:
-    prepared = tl.prepare_points(coquimbo, places, transportation="walking")
+def test_speeds_limits_and_penalties_may_differ(porto_alegre: tl.Network, places: gpd.GeoDataFrame) -> None:
+    prepared = tl.prepare_points(porto_alegre, places, transportation="walking")
     how = {
         "transportation": tl.Transportation("walking", walking_speed=3.0), "snapping": {"penalty": "disabled"},
         "travel_time": 900,
     }  # fmt: skip
     pd.testing.assert_frame_equal(
-        pd.DataFrame(tl.time_filter(coquimbo, prepared, prepared, **how)),
-        pd.DataFrame(tl.time_filter(coquimbo, places, places, **how)),
+        pd.DataFrame(tl.time_filter(porto_alegre, prepared, prepared, **how)),
+        pd.DataFrame(tl.time_filter(porto_alegre, places, places, **how)),
     )
 
 
 @pytest.mark.parametrize("mode", ["public_transport", "driving+public_transport", "cycling+public_transport"])
-def test_timetables(coquimbo: tl.Network, places: gpd.GeoDataFrame, mode: str) -> None:
-    prepared = tl.prepare_points(coquimbo, places, transportation=mode)
+def test_timetables(porto_alegre: tl.Network, places: gpd.GeoDataFrame, mode: str) -> None:
+    prepared = tl.prepare_points(porto_alegre, places, transportation=mode)
     for when in ("departure_time", "arrival_time"):
         how = {"transportation": mode, "travel_time": 3600, when: WHEN}
         pd.testing.assert_frame_equal(
-            pd.DataFrame(tl.time_filter(coquimbo, prepared, prepared, **how)),
-            pd.DataFrame(tl.time_filter(coquimbo, places, places, **how)),
+            pd.DataFrame(tl.time_filter(porto_alegre, prepared, prepared, **how)),
+            pd.DataFrame(tl.time_filter(porto_alegre, places, places, **how)),
         )
 
 
@@ -145,42 +145,46 @@ def test_timetables(coquimbo: tl.Network, places: gpd.GeoDataFrame, mode: str) -
     ],
 )
 def test_other_streets_are_refused(
-    coquimbo: tl.Network, places: gpd.GeoDataFrame, changed: dict[str, Any], message: str
+    porto_alegre: tl.Network, places: gpd.GeoDataFrame, changed: dict[str, Any], message: str
 ) -> None:
-    prepared = tl.prepare_points(coquimbo, places, transportation="walking")
+    prepared = tl.prepare_points(porto_alegre, places, transportation="walking")
     with pytest.raises(tl.InputError, match=message):
-        tl.time_map(coquimbo, prepared, **{"travel_time": 600, "transportation": "walking", **changed})
+        tl.time_map(porto_alegre, prepared, **{"travel_time": 600, "transportation": "walking", **changed})
 
 
-def test_other_networks_are_refused(coquimbo: tl.Network, helsinki: tl.Network, places: gpd.GeoDataFrame) -> None:
-    prepared = tl.prepare_points(coquimbo, places, transportation="walking")
+def test_other_networks_are_refused(porto_alegre: tl.Network, helsinki: tl.Network, places: gpd.GeoDataFrame) -> None:
+    prepared = tl.prepare_points(porto_alegre, places, transportation="walking")
     closed = places.to_crs(4326).geometry.iloc[0].buffer(0.001)
-    changed = coquimbo.with_changes([tl.CloseStreets(closed)])
+    changed = porto_alegre.with_changes([tl.CloseStreets(closed)])
     for network in (changed, helsinki):
         with pytest.raises(tl.InputError, match="prepared for another network, or for one without its changes"):
             tl.time_map(network, prepared, travel_time=600, transportation="walking")
 
 
-def test_changes_of_the_timetable_keep_them(coquimbo: tl.Network, places: gpd.GeoDataFrame) -> None:
-    prepared = tl.prepare_points(coquimbo, places, transportation="walking")
-    shifted = coquimbo.with_changes([tl.ShiftTrips(coquimbo.timetable.routes["route_id"].iloc[0], 60)])
+def test_changes_of_the_timetable_keep_them(porto_alegre: tl.Network, places: gpd.GeoDataFrame) -> None:
+    prepared = tl.prepare_points(porto_alegre, places, transportation="walking")
+    shifted = porto_alegre.with_changes([tl.ShiftTrips(porto_alegre.timetable.routes["route_id"].iloc[0], 60)])
     assert len(tl.time_map(shifted, prepared, travel_time=600, transportation="walking")) == len(places)
 
 
-def test_receipts_name_the_points(coquimbo: tl.Network, places: gpd.GeoDataFrame) -> None:
-    prepared = tl.prepare_points(coquimbo, places, transportation="walking")
-    found = tl.time_filter(coquimbo, prepared, prepared, travel_time=600, transportation="walking")
+def test_receipts_name_the_points(porto_alegre: tl.Network, places: gpd.GeoDataFrame) -> None:
+    prepared = tl.prepare_points(porto_alegre, places, transportation="walking")
+    found = tl.time_filter(porto_alegre, prepared, prepared, travel_time=600, transportation="walking")
     kept = tl.receipt(found)
-    assert tl.replay(kept, coquimbo).is_same
-    assert tl.replay(kept, coquimbo, origins=places, destinations=prepared).is_same
-    weighted = tl.accessibility(coquimbo, prepared, prepared, values="beds", travel_time=600, transportation="walking")
-    assert tl.replay(tl.receipt(weighted), coquimbo).is_same
+    assert tl.replay(kept, porto_alegre).is_same
+    assert tl.replay(kept, porto_alegre, origins=places, destinations=prepared).is_same
+    weighted = tl.accessibility(
+        porto_alegre, prepared, prepared, values="beds", travel_time=600, transportation="walking"
+    )
+    assert tl.replay(tl.receipt(weighted), porto_alegre).is_same
 
 
-def test_later_changes_of_the_table_have_no_effect(coquimbo: tl.Network, places: gpd.GeoDataFrame) -> None:
+def test_later_changes_of_the_table_have_no_effect(porto_alegre: tl.Network, places: gpd.GeoDataFrame) -> None:
     table = places.copy()
-    prepared = tl.prepare_points(coquimbo, table, transportation="walking")
-    before = tl.accessibility(coquimbo, prepared, prepared, values="beds", travel_time=600, transportation="walking")
+    prepared = tl.prepare_points(porto_alegre, table, transportation="walking")
+    before = tl.accessibility(
+        porto_alegre, prepared, prepared, values="beds", travel_time=600, transportation="walking"
+    )
     table["beds"] = 0.0
-    after = tl.accessibility(coquimbo, prepared, prepared, values="beds", travel_time=600, transportation="walking")
+    after = tl.accessibility(porto_alegre, prepared, prepared, values="beds", travel_time=600, transportation="walking")
     pd.testing.assert_frame_equal(pd.DataFrame(before), pd.DataFrame(after))

@@ -50,15 +50,15 @@ def test_tables_share_nothing() -> None:
         assert table["n"].tolist() == [0.0]
 
 
-def test_results_do_not_share_the_geometries_that_are_given(coquimbo) -> None:
+def test_results_do_not_share_the_geometries_that_are_given(porto_alegre) -> None:
     given = tl.sample_points().iloc[:3]
     before = given.geometry.to_wkb().tolist()
     options = {"travel_time": 1800, "transportation": "walking"}
     results = [
-        tl.time_filter(coquimbo, given, given, **options),
-        tl.nearest(coquimbo, given, given, k=1, **options),
-        tl.time_map(coquimbo, given, **options),
-        tl.accessibility(coquimbo, given, given, **options),
+        tl.time_filter(porto_alegre, given, given, **options),
+        tl.nearest(porto_alegre, given, given, k=1, **options),
+        tl.time_map(porto_alegre, given, **options),
+        tl.accessibility(porto_alegre, given, given, **options),
         tl.counts_to_points(given.assign(people=1.0), given, values="people"),
     ]
     for found in results:

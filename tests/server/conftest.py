@@ -33,24 +33,24 @@ def zones() -> Zones:
 
 
 @pytest.fixture(scope="session")
-def door(coquimbo: Network, helsinki: Network, zones: Zones) -> Iterator[Door]:
+def door(porto_alegre: Network, helsinki: Network, zones: Zones) -> Iterator[Door]:
     """A service of both samples, in process."""
-    atlas = Atlas({"coquimbo": coquimbo, "helsinki": helsinki})
+    atlas = Atlas({"porto_alegre": porto_alegre, "helsinki": helsinki})
     with open_door(create_app(atlas, Credentials([("other", "pair"), PAIR]), None, zones)) as opened:
         yield opened
 
 
 @pytest.fixture(scope="session")
-def secure(coquimbo: Network, helsinki: Network, zones: Zones) -> Iterator[Served]:
+def secure(porto_alegre: Network, helsinki: Network, zones: Zones) -> Iterator[Served]:
     """A service of both samples on a port of this machine, over https."""
-    networks = {"coquimbo": coquimbo, "helsinki": helsinki}
+    networks = {"porto_alegre": porto_alegre, "helsinki": helsinki}
     with serve(networks, tls=True, zones=zones, credentials=[PAIR]) as url:
         yield url
 
 
 @pytest.fixture(scope="session")
-def served(coquimbo: Network, helsinki: Network, zones: Zones) -> Iterator[Served]:
+def served(porto_alegre: Network, helsinki: Network, zones: Zones) -> Iterator[Served]:
     """The same over http."""
-    networks = {"coquimbo": coquimbo, "helsinki": helsinki}
+    networks = {"porto_alegre": porto_alegre, "helsinki": helsinki}
     with serve(networks, zones=zones, credentials=[PAIR]) as url:
         yield url

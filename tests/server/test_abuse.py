@@ -227,14 +227,14 @@ LONG = {
 
 
 @pytest.mark.parametrize("name", LONG)
-def test_work_ends_wherever_it_is(coquimbo: tl.Network, name: str) -> None:
+def test_work_ends_wherever_it_is(porto_alegre: tl.Network, name: str) -> None:
     """Whatever the look at which nobody waits any more, the search ends there."""
     path, request = LONG[name]
     endpoint = next(each for each in ENDPOINTS if (each.path, each.method) == (path, "POST"))
     body = json.dumps(request).encode()
 
     def ask(patience: Patience) -> None:
-        call = Call(Atlas(coquimbo), body, {}, {}, {}, "me", Meter(), None)
+        call = Call(Atlas(porto_alegre), body, {}, {}, {}, "me", Meter(), None)
         with interruptible(patience):
             endpoint.answer(call)
 

@@ -642,7 +642,7 @@ def test_no_postcodes_of_a_map(door: Door) -> None:
 
 def test_maps(door: Door) -> None:
     maps = ok(door.get("/v4/map-info"))["maps"]
-    assert [item["name"] for item in maps] == ["coquimbo", "helsinki"]
+    assert [item["name"] for item in maps] == ["porto_alegre", "helsinki"]
     for item in maps:
         assert item["features"]["cross_country_modes"] == [] and item["features"]["fares"] is False
     assert [item["features"]["postcodes"] for item in maps] == [False, True]
@@ -655,7 +655,7 @@ def test_maps(door: Door) -> None:
     }
 
 
-def test_postcodes_that_are_missing_are_said_to_be(helsinki: Network, coquimbo: Network, zones: Zones) -> None:
+def test_postcodes_that_are_missing_are_said_to_be(helsinki: Network, porto_alegre: Network, zones: Zones) -> None:
     search = {
         "id": "x", "coords": coords(STATION), "departure_time": MONDAY, "travel_time": 600,
         "transportation": {"type": "walking"}, "properties": ["travel_time"],
@@ -663,7 +663,7 @@ def test_postcodes_that_are_missing_are_said_to_be(helsinki: Network, coquimbo: 
     credentials = Credentials([PAIR])
     for networks, table, place, text in (
         (helsinki, None, STATION, "no table of postcodes: start it with --zones"),
-        ({"chile": coquimbo}, zones, PLAZA, "none on the map 'chile'"),
+        ({"chile": porto_alegre}, zones, PLAZA, "none on the map 'chile'"),
     ):
         with open_door(create_app(Atlas(networks), credentials, None, table)) as alone:
             for path, more in (
@@ -681,7 +681,7 @@ def test_postcodes_that_are_missing_are_said_to_be(helsinki: Network, coquimbo: 
 
 
 def test_open_paths(door: Door) -> None:
-    assert ok(door.get("/health", headers={}))["maps"] == ["helsinki", "coquimbo"]
+    assert ok(door.get("/health", headers={}))["maps"] == ["helsinki", "porto_alegre"]
     document = ok(door.get("/openapi.json", headers={}))
     paths = {(method.upper(), path) for path, methods in document["paths"].items() for method in methods}
     assert {(e.method, e.path) for e in ENDPOINTS} <= paths

@@ -165,14 +165,14 @@ def test_leaflet_is_what_was_published() -> None:
     assert "BSD 2-Clause License" in (leaflet.files(leaflet.__name__) / "LICENSE").read_text(encoding="utf-8")
 
 
-def test_what_the_page_is_told(coquimbo: Network, tiny: Network, sessions: Sessions) -> None:
-    atlas = Atlas({"coquimbo": coquimbo, "tiny": tiny})
+def test_what_the_page_is_told(porto_alegre: Network, tiny: Network, sessions: Sessions) -> None:
+    atlas = Atlas({"porto_alegre": porto_alegre, "tiny": tiny})
     with open_door(create_app(atlas, Credentials([PAIR]), None, None, sessions)) as door:
         told = ok(door.get("/page/config", headers=let_in(door, sessions)))
-    assert [item["name"] for item in told["maps"]] == ["tiny", "coquimbo"]
+    assert [item["name"] for item in told["maps"]] == ["tiny", "porto_alegre"]
     street, timetable = told["maps"]
     assert timetable["timezone"] == "America/Santiago" and timetable["dates"] == ["2015-12-29", "2019-12-29"]
-    assert timetable["moment"] == f"{coquimbo.typical_day}T08:00" == "2019-12-26T08:00"
+    assert timetable["moment"] == f"{porto_alegre.typical_day}T08:00" == "2019-12-26T08:00"
     assert {"type": "bus", "label": "bus only"} in timetable["modes"]
     assert street["dates"] is None and {mode["type"] for mode in street["modes"]} >= {"walking", "driving"}
     assert (told["most_minutes"], told["most_searches"], told["most_targets"]) == (240, len(style.ORIGIN_COLOURS), 2000)
@@ -200,12 +200,12 @@ def test_tiles(door: Door, sessions: Sessions, tiny: Network) -> None:
         assert_error(door.get(f"/page/tiles/{path}.svg", headers=mine), 404)
 
 
-def test_tiles_join(coquimbo: Network) -> None:
+def test_tiles_join(porto_alegre: Network) -> None:
     """A line that crosses the edge of a tile is on both sides of it, at the same place."""
     z, x, y = 12, 1236, 2405
 
     def crossings(column: int, at: int) -> set[int]:
-        root = ElementTree.fromstring(basemap.tile([coquimbo], "streets", z, column, y))
+        root = ElementTree.fromstring(basemap.tile([porto_alegre], "streets", z, column, y))
         places = set()
         for path in root.iter(f"{SVG}path"):
             for line in filter(None, path.get("d", "").split("M")):

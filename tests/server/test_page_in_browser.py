@@ -42,8 +42,8 @@ Terminal; -29.90953; -71.25888
 
 
 @pytest.fixture(scope="module")
-def url(coquimbo: Network) -> Iterator[Served]:
-    with serve({"coquimbo": coquimbo}) as url:
+def url(porto_alegre: Network) -> Iterator[Served]:
+    with serve({"porto_alegre": porto_alegre}) as url:
         yield url
 
 

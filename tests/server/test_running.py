@@ -214,7 +214,7 @@ def test_large_requests_wait_for_each_other(tiny: tl.Network, monkeypatch: pytes
     assert len(most) == 5
 
 
-def test_warm_up(tiny: tl.Network, coquimbo: tl.Network, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_warm_up(tiny: tl.Network, porto_alegre: tl.Network, monkeypatch: pytest.MonkeyPatch) -> None:
     """It asks each map for each usual question, and what a map cannot answer stops nothing."""
     asked, right = [], warming.try_out
 
@@ -223,8 +223,8 @@ def test_warm_up(tiny: tl.Network, coquimbo: tl.Network, monkeypatch: pytest.Mon
         right(item, kind, moment)
 
     monkeypatch.setattr(warming, "try_out", try_out)
-    warming.warm_up(Atlas({"tiny": tiny, "coquimbo": coquimbo}))
-    kinds = [[kind for network, kind in asked if network is each] for each in (tiny, coquimbo)]
+    warming.warm_up(Atlas({"tiny": tiny, "porto_alegre": porto_alegre}))
+    kinds = [[kind for network, kind in asked if network is each] for each in (tiny, porto_alegre)]
     assert kinds[0] == ["driving", "walking", "driving", "cycling"]
     assert kinds[1] == ["driving", "walking", "public_transport", "driving", "cycling"]
 
@@ -513,7 +513,7 @@ def test_keys_that_are_not_ascii(tiny: tl.Network, encoding: str) -> None:
 # Maps -----------------------------------------------------------------------------------------------------------------
 
 
-def test_the_place_decides_the_map(door: Door, coquimbo: tl.Network, helsinki: tl.Network) -> None:
+def test_the_place_decides_the_map(door: Door, porto_alegre: tl.Network, helsinki: tl.Network) -> None:
     searches = [time_map_search("north"), time_map_search("south", (-29.9027, -71.2519))]
     results = ok(door.post("/v4/time-map", {"departure_searches": searches}))["results"]
     assert all(result["shapes"] for result in results)
@@ -615,12 +615,12 @@ def test_command_with_configured_credentials(tiny: tl.Network, tmp_path: Path) -
         (["--certificate", "x.pem"], "must be given together"),
         (["--credentials", "nocolon"], "ID:KEY"),
         (["--timeout", "0"], "positive"),
-        (["--zones", "none.csv", "coquimbo"], "no table of zones"),
-        (["--allow-origin", "localhost:3000", "coquimbo"], "an origin must be such as"),
+        (["--zones", "none.csv", "porto_alegre"], "no table of zones"),
+        (["--allow-origin", "localhost:3000", "porto_alegre"], "an origin must be such as"),
     ],
 )
 def test_command_errors(
-    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str], coquimbo: tl.Network
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str], porto_alegre: tl.Network
 ) -> None:
     from traveltime_lab import cli
 

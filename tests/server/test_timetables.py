@@ -20,9 +20,9 @@ BUS: dict[str, Any] = {"type": "public_transport", "walking_time": 900, "max_cha
 
 
 @pytest.fixture(scope="module")
-def timetabled(coquimbo: tl.Network) -> tl.Network:
-    assert coquimbo.timetable is not None
-    return coquimbo
+def timetabled(porto_alegre: tl.Network) -> tl.Network:
+    assert porto_alegre.timetable is not None
+    return porto_alegre
 
 
 def matrix(door: Door, **more: Any) -> Any:
@@ -162,9 +162,11 @@ def test_fast(door: Door, timetabled: tl.Network) -> None:
 
 def test_map_info(door: Door, timetabled: tl.Network) -> None:
     maps = {item["name"]: item["features"] for item in ok(door.get("/v4/map-info"))["maps"]}
-    assert maps["coquimbo"]["public_transport"]["date_start"].startswith("2015-12-29T00:00:00-03:00")
+    assert maps["porto_alegre"]["public_transport"]["date_start"].startswith("2015-12-29T00:00:00-03:00")
     assert "public_transport" not in maps["helsinki"]
-    modes = {item["transportation_mode"] for item in maps["coquimbo"]["time_filter_fast"]["periods"][0]["supported"]}
+    modes = {
+        item["transportation_mode"] for item in maps["porto_alegre"]["time_filter_fast"]["periods"][0]["supported"]
+    }
     assert "public_transport" in modes
 
 

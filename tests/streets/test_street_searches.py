@@ -96,8 +96,8 @@ def test_times_equal_networkx_in_helsinki(helsinki, mode):
 
 
 @pytest.mark.parametrize("mode", ["cycling", "driving"])
-def test_times_equal_networkx_in_coquimbo(coquimbo, mode):
-    compare_with_networkx(coquimbo, mode, 2, 40, 1)
+def test_times_equal_networkx_in_coquimbo(porto_alegre, mode):
+    compare_with_networkx(porto_alegre, mode, 2, 40, 1)
 
 
 @pytest.mark.parametrize(
@@ -315,9 +315,9 @@ def test_shapes_of_random_towns_are_valid_and_hold_their_origins(network, seed, 
     assert areas.contains(origins)[~areas.is_empty].all()
 
 
-def test_unions_intersections_and_differences(coquimbo):
-    origins = gpd.GeoSeries.from_xy(*random_points(coquimbo, 3, 3), crs="EPSG:4326")
-    areas = tl.time_map(coquimbo, origins, travel_time=900)
+def test_unions_intersections_and_differences(porto_alegre):
+    origins = gpd.GeoSeries.from_xy(*random_points(porto_alegre, 3, 3), crs="EPSG:4326")
+    areas = tl.time_map(porto_alegre, origins, travel_time=900)
     together, common = tl.union(areas).geometry.iloc[0], tl.intersection(areas).geometry.iloc[0]
     for area in areas.geometry:
         assert area.difference(together).area < 1e-12

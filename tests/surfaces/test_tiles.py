@@ -39,9 +39,9 @@ def fresh(monkeypatch: pytest.MonkeyPatch):
 @example(3849, 3, "driving", "medium", [200, 900], False, "enabled", 1000, False)
 @example(6220, 3, "driving", "high", 90, False, "disabled", 1000, False)
 def test_shapes_do_not_depend_on_the_blocks_that_are_known(
-    helsinki, coquimbo, monkeypatch, fresh, seed, n, mode, level, limit, is_arrival, penalty, threshold, is_south
+    helsinki, porto_alegre, monkeypatch, fresh, seed, n, mode, level, limit, is_arrival, penalty, threshold, is_south
 ):
-    network = coquimbo if is_south or "public" in mode else helsinki
+    network = porto_alegre if is_south or "public" in mode else helsinki
     rng = np.random.default_rng(seed)
     node = rng.integers(0, network.tables.node_lng.size, n)
     lng, lat = network.tables.node_lng[node] + 1e-4, network.tables.node_lat[node]
@@ -89,8 +89,8 @@ def test_shapes_do_not_depend_on_the_blocks_that_are_known(
     st.integers(0, 10_000), st.sampled_from(["walking", "cycling", "driving", "public_transport", "distance"]),
     st.booleans(), st.sampled_from([30, 1000]), st.sampled_from([300, 1000]),
 )  # fmt: skip
-def test_any_place_has_the_value_of_a_cell_there(helsinki, coquimbo, seed, mode, is_arrival, threshold, buffer_m):
-    network = coquimbo if mode == "public_transport" else helsinki
+def test_any_place_has_the_value_of_a_cell_there(helsinki, porto_alegre, seed, mode, is_arrival, threshold, buffer_m):
+    network = porto_alegre if mode == "public_transport" else helsinki
     rng = np.random.default_rng(seed)
     node = rng.integers(0, network.tables.node_lng.size, 1)
     x, y = network.frame.to_xy(network.tables.node_lng[node], network.tables.node_lat[node])

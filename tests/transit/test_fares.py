@@ -480,13 +480,13 @@ def test_helsinki_by_hand(shared_data: Path) -> None:
     assert bought(fares.cheapest([ride("ABC")])) == [("ABC", (0,))]
 
 
-def test_porto_alegre_from_door_to_door(porto_alegre_transit: tl.Network) -> None:
+def test_porto_alegre_from_door_to_door(porto_alegre: tl.Network) -> None:
     """A bus is 4.70 reais; the metro has no fares, and so has no journey with it."""
     places = gpd.GeoSeries.from_xy(
         [-51.176073, -51.222396, -51.240947, -51.197618], [-30.057972, -30.030426, -30.034038, -29.997721], crs=4326
     )
     found = tl.routes(
-        porto_alegre_transit, places[[0, 2]], places[[1, 3]], pairs="aligned", transportation="public_transport",
+        porto_alegre, places[[0, 2]], places[[1, 3]], pairs="aligned", transportation="public_transport",
         departure_time="2019-05-14T08:00", properties=["fares", "route"],
     )  # fmt: skip
     by_bus, with_metro = found["fares"]

@@ -223,7 +223,7 @@ FILES = {"helsinki": "osm_transit_roads.pbf", "milan": "osm.pbf"}
 def city(request: pytest.FixtureRequest) -> tuple[str, tl.Network]:
     """Return the name and the network of a city with a timetable."""
     if request.param == "porto_alegre":
-        return request.param, request.getfixturevalue("porto_alegre_transit")
+        return request.param, request.getfixturevalue("porto_alegre")
     folder = request.getfixturevalue("shared_data") / request.param
     return request.param, tl.build_network(folder / FILES[request.param], gtfs=folder / "gtfs.zip")
 

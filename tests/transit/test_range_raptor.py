@@ -195,8 +195,8 @@ def test_windows_equal_their_departures_one_by_one(
     np.testing.assert_allclose(table["share"].to_numpy(), np.isfinite(minutes).mean(axis=0), rtol=1e-6)
 
 
-def test_forms_agree(porto_alegre_transit: tl.Network) -> None:
-    network = porto_alegre_transit
+def test_forms_agree(porto_alegre: tl.Network) -> None:
+    network = porto_alegre
     origins, destinations = (
         gpd.GeoSeries.from_xy(*random_points(network, n, seed), crs="EPSG:4326") for n, seed in ((3, 1), (20, 2))
     )
@@ -217,8 +217,8 @@ def test_forms_agree(porto_alegre_transit: tl.Network) -> None:
             assert sparse[name].tolist() == reached[name].tolist()
 
 
-def test_shapes_agree_with_percentiles(porto_alegre_transit: tl.Network) -> None:
-    network = porto_alegre_transit
+def test_shapes_agree_with_percentiles(porto_alegre: tl.Network) -> None:
+    network = porto_alegre
     origin = gpd.GeoSeries.from_xy(*random_points(network, 1, 5), crs="EPSG:4326")
     how: dict[str, Any] = {
         "transportation": "public_transport", "departure_time": "2019-05-14T08:00", "window": 1200, "percentile": 80,

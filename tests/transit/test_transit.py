@@ -656,13 +656,13 @@ def test_each_walking_speed_has_its_own_ways_to_stops(tmp_path: Path) -> None:
             assert set(found.to_numpy().ravel()) == {600 + 300 + beside}
 
 
-def test_distances_of_any_size_are_those_of_snapping(coquimbo: tl.Network) -> None:
+def test_distances_of_any_size_are_those_of_snapping(porto_alegre: tl.Network) -> None:
     rng = np.random.default_rng(3)
-    west, south, east, north = coquimbo.bounds
+    west, south, east, north = porto_alegre.bounds
     lng, lat = rng.uniform(west - 1, east + 1, 40), rng.uniform(south - 1, north + 1, 40)
-    x, y = coquimbo.frame.to_xy(lng, lat)
+    x, y = porto_alegre.frame.to_xy(lng, lat)
     # Compare every segment.
-    grid, k = snap_index(coquimbo.streets, WALKING, "any_drivable").grid, coquimbo.frame.shrink(y)[:, None]
+    grid, k = snap_index(porto_alegre.streets, WALKING, "any_drivable").grid, porto_alegre.frame.shrink(y)[:, None]
     x1, y1, x2, y2 = grid.ends.T
     to_x, to_y = (x1 - x[:, None]) * k, y1 - y[:, None]
     dx, dy = (x2 - x1) * k, y2 - y1
@@ -670,7 +670,7 @@ def test_distances_of_any_size_are_those_of_snapping(coquimbo: tl.Network) -> No
     t = np.clip(-(to_x * dx + to_y * dy) / np.where(squared > 0.0, squared, 1.0), 0.0, 1.0)
     found = np.hypot(to_x + t * dx, to_y + t * dy).min(axis=1)
     assert found.max() > 50_000
-    np.testing.assert_allclose(metres_to_streets(coquimbo.streets, lng, lat, WALKING), found, rtol=1e-9, atol=1e-6)
+    np.testing.assert_allclose(metres_to_streets(porto_alegre.streets, lng, lat, WALKING), found, rtol=1e-9, atol=1e-6)
 
 
 @pytest.mark.parametrize("along", ["", "shape_dist_traveled"])
@@ -770,8 +770,8 @@ def test_a_shape_of_one_point_or_backwards_is_no_shape(tmp_path: Path) -> None:
         np.testing.assert_array_equal(line, stops.loc[["a", "b"]].to_numpy())
 
 
-def test_routes_take_as_long_as_the_matrix_says(porto_alegre_transit: tl.Network) -> None:
-    network = porto_alegre_transit
+def test_routes_take_as_long_as_the_matrix_says(porto_alegre: tl.Network) -> None:
+    network = porto_alegre
     origins = gpd.GeoSeries.from_xy(*random_points(network, 4, 1), crs="EPSG:4326")
     destinations = gpd.GeoSeries.from_xy(*random_points(network, 30, 2), crs="EPSG:4326")
     for moment in ({"departure_time": "2019-05-14T08:00"}, {"arrival_time": "2019-05-14T09:00"}):
