@@ -30,7 +30,7 @@ def shape_and_times(network):
     area = tl.time_map(network, places.iloc[:2], travel_time=600, transportation="walking")
     ride = tl.time_map(
         network, places.iloc[:1], travel_time=1500, transportation="public_transport",
-        departure_time="2016-01-18T08:00:00", window=600,
+        departure_time="2019-05-13T08:00:00", window=600,
     )
     times = tl.time_filter(network, places, places, travel_time=900, transportation="driving", form="matrix")
     # Cells of a size that only this function asks for: their tiles are made in the process that asks.
@@ -212,7 +212,7 @@ def test_application_made_before_forks(saved: str) -> None:
         app = create_app(atlas, Credentials([("a", "b")]))
         headers = {"X-Application-Id": "a", "X-Api-Key": "b"}
         search = {
-            "id": "s", "coords": {"lat": -29.9027, "lng": -71.2519}, "departure_time": "2026-03-02T08:00:00Z",
+            "id": "s", "coords": {"lat": -30.027565, "lng": -51.227811}, "departure_time": "2026-03-02T08:00:00Z",
             "travel_time": 600, "transportation": {"type": "walking"},
         }
         large = {"departure_searches": [search], "x": "y" * 600_000}

@@ -30,7 +30,7 @@ DEMO_ORIGINS = {"porto_alegre": "Mercado Público", "helsinki": "Rautatieasema"}
 DEMO_MOMENT = "weekday_morning"
 #: Mode of the travel-time matrix of each sample.
 DEMO_TABLE_MODES = {"porto_alegre": "driving", "helsinki": "walking"}
-#: Buffer distance of the demo's isochrones in metres; small, because the samples end at the next town or the sea.
+#: Buffer distance of the demo's isochrones in metres; small, because the samples end within their cities.
 DEMO_BUFFER_M = 250
 _OSM_ENDS = (".pbf", ".osm", ".xml", ".gz", ".bz2")
 
@@ -195,7 +195,8 @@ def _add_serve(commands: Any) -> None:
         "networks",
         metavar="NETWORK",
         nargs="*",
-        help="saved networks, OSM files or samples (porto_alegre, helsinki), each also as NAME=...; default: porto_alegre",
+        help="saved networks, OSM files or samples (porto_alegre, helsinki), each also as NAME=...; default: "
+        "porto_alegre",
     )
     serve.add_argument(
         "--changes", metavar="FILE", type=Path, help="apply the changes of this JSON file; needs exactly one network"

@@ -62,9 +62,9 @@ class Step:
     >>> found = tl.routes(network, places.iloc[[0]], places.iloc[[1]], transportation="cycling")
     >>> for step in found["route"].iloc[0].legs[0].steps[:3]:
     ...     print(step.turn, "|", step.directions)
-    None | Start heading south
-    None | Cycle 399 m along Juan de Dios Melgarejo
-    left | Turn left onto Juan Agustín Alcalde and cycle 51 m
+    None | Start heading north
+    None | Cycle 10 m
+    left | Turn left and cycle 53 m
     """
 
     type: PartType
@@ -95,12 +95,12 @@ class StopCall:
     --------
     >>> network, places = tl.sample_network(), tl.sample_points()
     >>> found = tl.routes(
-    ...     network, places.loc[["La Cantera"]], places.loc[["Terminal, La Serena"]],
-    ...     transportation="bus", departure_time="2016-01-18T08:00:00",
+    ...     network, places.loc[["PUCRS"]], places.loc[["Mercado Público"]],
+    ...     transportation="bus", departure_time="2019-05-13T08:00:00",
     ... )
     >>> ride = next(leg.ride for leg in found["route"].iloc[0].legs if leg.ride is not None)
     >>> ride.alight.name
-    'Santo Tomas'
+    'CENTRO DOM FELICIANO'
     """
 
     stop_id: str
@@ -135,12 +135,12 @@ class Ride:
     --------
     >>> network, places = tl.sample_network(), tl.sample_points()
     >>> found = tl.routes(
-    ...     network, places.loc[["La Cantera"]], places.loc[["Terminal, La Serena"]],
-    ...     transportation="bus", departure_time="2016-01-18T08:00:00",
+    ...     network, places.loc[["PUCRS"]], places.loc[["Mercado Público"]],
+    ...     transportation="bus", departure_time="2019-05-13T08:00:00",
     ... )
     >>> ride = next(leg.ride for leg in found["route"].iloc[0].legs if leg.ride is not None)
     >>> ride.line, ride.board.name, ride.num_stops
-    ('1', 'Puente Culebron', 9)
+    ('T9', 'PARTENON IPIRANGA', 6)
     """
 
     line: str
@@ -190,7 +190,7 @@ class Leg:
     >>> found = tl.routes(network, places.iloc[[0]], places.iloc[[1]], transportation="cycling")
     >>> leg = found["route"].iloc[0].legs[0]
     >>> leg.mode, len(leg.steps), round(leg.travel_time / 60)
-    ('bike', 8, 7)
+    ('bike', 15, 10)
     """
 
     mode: Mode
@@ -304,17 +304,17 @@ class Route:
     --------
     >>> network, places = tl.sample_network(), tl.sample_points()
     >>> found = tl.routes(
-    ...     network, places.loc[["La Cantera"]], places.loc[["Terminal, La Serena"]],
-    ...     transportation="bus", departure_time="2016-01-18T08:00:00",
+    ...     network, places.loc[["PUCRS"]], places.loc[["Mercado Público"]],
+    ...     transportation="bus", departure_time="2019-05-13T08:00:00",
     ... )
     >>> route = found["route"].iloc[0]
     >>> route
-    <Route 32 min, 10.0 km: walk, bus 1, walk; 2016-01-18 08:00 to 08:32>
+    <Route 30 min, 8.3 km: walk, bus T9, walk; 2019-05-13 08:00 to 08:29>
     >>> route.legs_frame()[["mode", "line", "waiting_time", "travel_time"]]
        mode line  waiting_time  travel_time
-    0  walk                  0          470
-    1   bus    1           250         1360
-    2  walk                  0          114
+    0  walk                  0           36
+    1   bus   T9             2         1224
+    2  walk                  0          533
     >>> sum(leg.travel_time for leg in route.legs) == route.travel_time
     True
     """

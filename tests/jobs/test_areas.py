@@ -75,7 +75,7 @@ def test_goes_on_with_the_same_bytes(town: Network, tmp_path: Path) -> None:
 def test_a_window_with_a_percentile(porto_alegre: Network, tmp_path: Path) -> None:
     places = tl.sample_points("porto_alegre")[:2]
     asked = {
-        "travel_time": 900, "transportation": "public_transport", "departure_time": "2016-01-18T08:00:00",
+        "travel_time": 900, "transportation": "public_transport", "departure_time": "2019-05-13T08:00:00",
         "window": 300, "percentile": 80, "level_of_detail": "lowest",
     }  # fmt: skip
     found = gpd.read_parquet(tl.write_areas(porto_alegre, places, tmp_path / "a", progress=False, **asked))

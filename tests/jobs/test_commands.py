@@ -75,7 +75,7 @@ def test_timetables(porto_alegre: Network, tmp_path: Path) -> None:
     porto_alegre.save(tmp_path / "porto_alegre.network")
     frame(places.geometry).to_parquet(tmp_path / "places.parquet")
     inputs = [str(tmp_path / name) for name in ("porto_alegre.network", "places.parquet", "places.parquet", "m")]
-    asked = ["--travel-time", "3600", "--transportation", "bus", "--departure-time", "2016-01-18T08:00"]
+    asked = ["--travel-time", "3600", "--transportation", "bus", "--departure-time", "2019-05-13T08:00"]
     assert cli.main(["matrix", *inputs, *asked, "--window", "300", "--percentiles", "50, 80"]) == 0
     assert list(pd.read_parquet(tmp_path / "m"))[-2:] == ["travel_time_p50", "travel_time_p80"]
 

@@ -73,7 +73,7 @@ def test_equals_the_matrix_in_memory(town: Network, tmp_path: Path, part_size: i
 @pytest.mark.parametrize(
     "asked",
     [
-        {"properties": "travel_time", "arrival_time": "2016-01-18T09:00:00"},
+        {"properties": "travel_time", "arrival_time": "2019-05-13T09:00:00"},
         {"properties": ("travel_time", "share"), "percentiles": (50, 80), "window": 300},
         {"properties": (), "percentiles": 100, "window": 120},
     ],
@@ -81,7 +81,7 @@ def test_equals_the_matrix_in_memory(town: Network, tmp_path: Path, part_size: i
 )
 def test_timetables_too(porto_alegre: Network, tmp_path: Path, asked: dict[str, Any]) -> None:
     places = tl.sample_points("porto_alegre")
-    asked = {"departure_time": None if "arrival_time" in asked else "2016-01-18T08:00:00", **asked}
+    asked = {"departure_time": None if "arrival_time" in asked else "2019-05-13T08:00:00", **asked}
     asked |= {"travel_time": 5400, "transportation": "public_transport"}
     folder = tl.write_matrix(porto_alegre, places, places, tmp_path / "m", part_size=30, progress=False, **asked)
     expected = tl.time_filter(porto_alegre, places, places, form="sparse", **asked)
@@ -335,7 +335,7 @@ def test_percentiles_of_a_lazy_frame_may_be_missing(porto_alegre: Network) -> No
     places = tl.sample_points()
     frame = tl.matrix_frame(
         porto_alegre, places, places, travel_time=2400, transportation="public_transport", part_size=40,
-        departure_time="2016-01-18T08:00:00", window=1800, percentiles=[50, 100],
+        departure_time="2019-05-13T08:00:00", window=1800, percentiles=[50, 100],
     )  # fmt: skip
     parts = [frame.get_partition(i).compute(scheduler="threads") for i in range(frame.npartitions)]
     for name in ("travel_time_p50", "travel_time_p100"):

@@ -904,14 +904,14 @@ def test_clicks(street: Network, made: tl.TravelTimeMap) -> None:
 
 
 def test_new_pins_are_named(porto_alegre: Network) -> None:
-    made = tl.TravelTimeMap(porto_alegre, (-71.3377, -29.9531), travel_time=300, rings=1)
+    made = tl.TravelTimeMap(porto_alegre, (-51.2366, -30.0649), travel_time=300, rings=1)
 
     def names() -> list[Any]:
         return [origin.name for origin in made.state.origins]
 
-    street = tl.reverse_geocode(porto_alegre, -71.33773, -29.95313)["name"].iloc[0]
-    made.add_origin(-71.33773, -29.95313)
-    made.add_origin(-71.33774, -29.95313)
+    street = tl.reverse_geocode(porto_alegre, -51.236591, -30.064940)["name"].iloc[0]
+    made.add_origin(-51.236591, -30.064940)
+    made.add_origin(-51.23664, -30.064940)
     assert names() == ["Place 1", street, f"{street} 2"]
     assert set(made._markers) == set(names()) == set(made.areas["origin"])
     # Dragged, it keeps its name until it is dropped, and has then that of its new place.
@@ -923,13 +923,13 @@ def test_new_pins_are_named(porto_alegre: Network) -> None:
     west, south, _, _ = porto_alegre.bounds
     made.move_origin(other, west - 0.3, south)
     assert names()[1] == "Place 3", "nothing is near"
-    made.add_origin(-71.3377, -29.9531, "mine")
+    made.add_origin(-51.2366, -30.0649, "mine")
     made.move_origin("mine", -71.30, -29.95)
     assert names()[-1] == "mine (moved)", "a name that was given is not replaced"
 
 
 def test_the_address_box_finds_places(porto_alegre: Network) -> None:
-    made = tl.TravelTimeMap(porto_alegre, (-71.3377, -29.9531), travel_time=300, rings=1)
+    made = tl.TravelTimeMap(porto_alegre, (-51.2366, -30.0649), travel_time=300, rings=1)
     text, places = made._finder._text, made._finder._places
     text.value = "avenida del mar"
     labels = [button.description for button in places.children]

@@ -25,6 +25,7 @@ from traveltime_lab.errors import (
     MissingDependencyError,
     ServiceError,
 )
+from traveltime_lab.network.sample import sample_files
 from traveltime_lab.readers.frames import tables_from_frames
 from traveltime_lab.readers.osmnx import tables_from_osmnx
 from traveltime_lab.readers.overpass import tables_from_place
@@ -430,7 +431,7 @@ def test_frame_errors(change: Any, error: type[Exception], message: str) -> None
 @pytest.fixture(scope="module")
 def extract() -> overpass.Extract:
     """The middle of the sample of Helsinki."""
-    return overpass.Extract(tl.sample_files("helsinki")["streets"], (24.9414, 60.1710), 0.007)
+    return overpass.Extract(sample_files("helsinki")["streets"], (24.9414, 60.1710), 0.007)
 
 
 @pytest.fixture

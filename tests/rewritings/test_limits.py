@@ -12,8 +12,8 @@ import traveltime_lab as tl
 from tests.support import questions
 from tests.support.questions import assert_same
 
-RIDE = {"transportation": "public_transport", "departure_time": "2016-01-18T08:00:00"}
-DRIVE = {"transportation": "driving", "arrival_time": "2016-01-18T09:00:00"}
+RIDE = {"transportation": "public_transport", "departure_time": "2019-05-13T08:00:00"}
+DRIVE = {"transportation": "driving", "arrival_time": "2019-05-13T09:00:00"}
 WALK = {"transportation": "walking"}
 LIMITS = (300, 1200, 700)
 

@@ -18,8 +18,8 @@ from tests.support.questions import assert_same
 
 #: Points in another form, and for each label of an answer that of the point that it is about.
 Form = Callable[[gpd.GeoSeries], tuple[Any, Callable[[Any], Any]]]
-MONDAY = {"departure_time": "2016-01-18T08:00:00"}
-BY_NINE = {"arrival_time": "2016-01-18T09:00:00"}
+MONDAY = {"departure_time": "2019-05-13T08:00:00"}
+BY_NINE = {"arrival_time": "2019-05-13T09:00:00"}
 WANTED = ["travel_time", "distance", "reason"]
 
 

@@ -15,8 +15,8 @@ from tests.support import questions
 from tests.support.questions import assert_same
 from traveltime_lab.scenarios.changes import Change
 
-CENTRE = (-71.2525, -29.9035)
-HARBOUR = (-71.3378, -29.9531)
+CENTRE = (-51.2278, -30.0285)
+HARBOUR = (-51.2366, -30.0649)
 
 
 def around(place: tuple[float, float], size: float) -> shapely.Polygon:
@@ -83,8 +83,8 @@ FORMS: dict[str, Form] = {
 }
 QUESTIONS = {
     name: ask
-    for moments in (questions.streets("2016-01-18T08:00:00"),
-                    questions.rides("2016-01-18T08:00:00", "2016-01-18T09:00:00"))
+    for moments in (questions.streets("2019-05-13T08:00:00"),
+                    questions.rides("2019-05-13T08:00:00", "2019-05-13T09:00:00"))
     for name, ask in moments.items()
     if name in ("walking", "driving", "driving areas by arrival", "by departure", "by arrival", "routes")
 }  # fmt: skip

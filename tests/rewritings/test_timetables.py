@@ -136,7 +136,7 @@ def bay(porto_alegre: tl.Network, tmp_path_factory: pytest.TempPathFactory) -> C
     folder = tmp_path_factory.mktemp("bay")
     _, found = sample._find("porto_alegre")
     feed = sample._extracted(sample._locate(found), found.gtfs, folder)
-    return City(porto_alegre.tables, feed, folder, "2016-01-18", found.timezone)
+    return City(porto_alegre.tables, feed, folder, "2019-05-13", found.timezone)
 
 
 @pytest.mark.parametrize(

@@ -226,7 +226,7 @@ def test_on_the_sample(porto_alegre: Network) -> None:
     rng = np.random.default_rng(5)
     starts = nodes.iloc[np.repeat(rng.integers(len(nodes), size=20), 10)].reset_index(drop=True)
     ends = nodes.iloc[rng.integers(len(nodes), size=200)].reset_index(drop=True)
-    table = timed(porto_alegre, starts, ends, true, noise=0.02, when="2016-01-18T08:00:00")
+    table = timed(porto_alegre, starts, ends, true, noise=0.02, when="2019-05-13T08:00:00")
     found = calibrate_speeds(porto_alegre, table)
     assert found.factors[list(true)].to_dict() == pytest.approx(true, rel=0.1)
     held = found.errors[found.errors["trips"] == "held out"].set_index("speeds")["mean_absolute_error"]

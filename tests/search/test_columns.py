@@ -35,7 +35,7 @@ ASKED: dict[str, Callable[[tl.Network, gpd.GeoDataFrame], Any]] = {
     "compare": lambda n, p: tl.compare(*[tl.time_filter(n, p, p, **WALK)] * 2),
     "compare, areas": lambda n, p: tl.compare(*[tl.time_map(n, p, **WALK)] * 2),
     "geocode": lambda n, p: tl.geocode(n, "hospital"),
-    "reverse_geocode": lambda n, p: tl.reverse_geocode(n, lng=-71.2519, lat=-29.9027),
+    "reverse_geocode": lambda n, p: tl.reverse_geocode(n, lng=-51.227811, lat=-30.027565),
     "counts_to_h3": lambda n, p: tl.counts_to_h3(p.assign(people=1), 8, values="people"),
     "counts_to_points": lambda n, p: tl.counts_to_points(p.assign(people=1), p, values="people"),
     "sample_points": lambda n, p: tl.sample_points(),

@@ -694,7 +694,7 @@ def test_the_sample(porto_alegre: tl.Network) -> None:
     assert dates == (dt.date(2015, 12, 29), dt.date(2019, 12, 29))
     assert found.nearest_request is not None
     for hour in ("03:00", "08:00", "23:30"):
-        stamp = {"departure_time": f"2016-03-01T{hour}"}
+        stamp = {"departure_time": f"2019-05-14T{hour}"}
         found = tl.explain(porto_alegre, origin, destination, **how, **stamp)
         checked(found, porto_alegre, origin, destination, **how, **stamp)
         assert found.is_reached or found.nearest_request is not None

@@ -88,7 +88,7 @@ def test_engines_agree(town: Network, engine: str) -> None:
 
 def test_timetables_and_arrival(porto_alegre: Network) -> None:
     places = tl.sample_points("porto_alegre")
-    asked = {"transportation": "public_transport", "travel_time": 3600, "arrival_time": "2016-01-18T09:00:00"}
+    asked = {"transportation": "public_transport", "travel_time": 3600, "arrival_time": "2019-05-13T09:00:00"}
     found = tl.nearest(porto_alegre, places, places, k=3, **asked)
     times = tl.time_filter(porto_alegre, places, places, **asked).dropna(subset="travel_time")
     for origin, group in found.groupby("origin"):

@@ -13,7 +13,7 @@ import pytest
 
 import traveltime_lab as tl
 
-WHEN = "2016-01-18T08:00"
+WHEN = "2019-05-13T08:00"
 #: Names of arguments that are points.
 POINTS = ("origins", "destinations", "opportunities", "places", "points", "origin", "destination")
 #: What each function with such arguments takes besides.

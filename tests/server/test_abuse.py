@@ -171,7 +171,7 @@ class Patience:
 
 #: Least looks at each of the searches below.
 LOOKS = {"windows": 10, "routes": 60, "rides": 20, "shapes": 10, "cells": 10, "faults": 1}
-TUESDAY = "2016-03-08T08:00:00-03:00"
+TUESDAY = "2019-05-14T08:00:00-03:00"
 BUS = {"type": "bus"}
 WINDOW = {"range": {"enabled": True, "width": 43_200, "max_results": 5}}
 LONG = {

@@ -633,7 +633,7 @@ def test_postcodes(door: Door) -> None:
 
 
 def test_no_postcodes_of_a_map(door: Door) -> None:
-    search = time_map_search("x", (-29.9027, -71.2519), properties=["travel_time"])
+    search = time_map_search("x", (-30.027565, -51.227811), properties=["travel_time"])
     assert_error(door.post("/v4/time-filter/postcodes", {"departure_searches": [search]}), 422, 16, search_ids=["x"])
 
 

@@ -371,7 +371,7 @@ def test_too_many_targets(door: Door) -> None:
 
 def test_places_of_different_maps(door: Door) -> None:
     """Code 16 for points of one search on two maps; unreachable for points on none."""
-    request = {"locations": locations(STATION, (-29.9027, -71.2519)), "departure_searches": [matrix_search()]}
+    request = {"locations": locations(STATION, (-30.027565, -51.227811)), "departure_searches": [matrix_search()]}
     assert_error(door.post("/v4/time-filter", request), 422, 16, search_ids=["m"])
     request["locations"] = locations(STATION, (60.3, 24.9))
     assert ok(door.post("/v4/time-filter", request))["results"][0]["unreachable"] == ["p1"]

@@ -237,7 +237,7 @@ def test_rules(door: Door) -> None:
     refused(door, odd, "INTERLEAVED_DELTAS_INVALID_COORDINATE_PAIRS")
     for place in ((40.0, -40.0), (91.0, 0.0), (math.nan, 0.0), (0.0, math.inf)):
         refused(door, matrix_message(place=place, targets=()), "SOURCE_NOT_IN_GEOMETRY")
-    refused(door, matrix_message(targets=((-29.9027, -71.2519),)), "SOURCE_NOT_IN_GEOMETRY")
+    refused(door, matrix_message(targets=((-30.027565, -51.227811),)), "SOURCE_NOT_IN_GEOMETRY")
     refused(door, matrix_message(properties=[7]), "INVALID_PROTO_REQUEST")
     refused(door, matrix_message(properties=[0]), "UNKNOWN")
     refused(door, b"\x0a\xff", "INVALID_PROTO_REQUEST", 400)

@@ -514,7 +514,7 @@ def test_keys_that_are_not_ascii(tiny: tl.Network, encoding: str) -> None:
 
 
 def test_the_place_decides_the_map(door: Door, porto_alegre: tl.Network, helsinki: tl.Network) -> None:
-    searches = [time_map_search("north"), time_map_search("south", (-29.9027, -71.2519))]
+    searches = [time_map_search("north"), time_map_search("south", (-30.027565, -51.227811))]
     results = ok(door.post("/v4/time-map", {"departure_searches": searches}))["results"]
     assert all(result["shapes"] for result in results)
 

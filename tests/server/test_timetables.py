@@ -14,8 +14,8 @@ from traveltime_lab.server.endpoints import routes
 from traveltime_lab.transit import timetable
 
 #: Places of Coquimbo and a Tuesday of its timetable.
-PLAZA, TERMINAL, CANTERA = (-29.90270, -71.25190), (-29.90953, -71.25888), (-29.96322, -71.31617)
-TUESDAY = "2016-03-08T08:00:00-03:00"
+PLAZA, TERMINAL, CANTERA = (-30.027565, -51.227811), (-30.023285, -51.218856), (-30.057972, -51.176073)
+TUESDAY = "2019-05-14T08:00:00-03:00"
 BUS: dict[str, Any] = {"type": "public_transport", "walking_time": 900, "max_changes": {"enabled": True, "limit": 2}}
 
 
@@ -125,7 +125,7 @@ def test_journeys_of_a_window(door: Door, timetabled: tl.Network, monkeypatch: p
 def test_only_walking(door: Door, timetabled: tl.Network) -> None:
     """At three in the night no bus runs."""
     search = time_map_search(
-        place=PLAZA, departure_time="2016-03-08T03:00:00-03:00", travel_time=600, transportation=BUS,
+        place=PLAZA, departure_time="2019-05-14T03:00:00-03:00", travel_time=600, transportation=BUS,
         properties=["is_only_walking"],
     )  # fmt: skip
     (result,) = ok(door.post("/v4/time-map", {"departure_searches": [search]}))["results"]

@@ -17,7 +17,7 @@ from traveltime_lab.search.time_map import ask_distance
 from traveltime_lab.surfaces import raster, tiles
 from traveltime_lab.surfaces.tiles import BLOCK, TILE
 
-MONDAY = "2016-01-18T08:00:00"
+MONDAY = "2019-05-13T08:00:00"
 
 
 @pytest.fixture

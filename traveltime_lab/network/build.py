@@ -305,10 +305,10 @@ def load_network(path: str | os.PathLike[str], *, verify: bool = True) -> Networ
 
     Examples
     --------
-    >>> path = tl.sample_network().save("coquimbo.network")
+    >>> path = tl.sample_network().save("porto_alegre.network")
     >>> network = tl.load_network(path)
     >>> network.timezone
-    'America/Santiago'
+    'America/Sao_Paulo'
     """
     contents = read_file(path, verify=flag(verify, "verify"))
     try:

@@ -98,7 +98,7 @@ class Network(NetworkViews, Exports):
     --------
     >>> network = tl.sample_network()
     >>> network.timezone
-    'America/Santiago'
+    'America/Sao_Paulo'
     >>> network.edges_frame()[["from_node", "to_node", "length_m"]].shape == (network.n_edges, 3)
     True
     >>> report = network.report()
@@ -236,10 +236,10 @@ class Network(NetworkViews, Exports):
         Examples
         --------
         >>> network = tl.sample_network()
-        >>> harbour = tl.sample_points().to_crs(network.crs).buffer(300).iloc[[0]]
-        >>> scenario = network.with_changes([tl.CloseStreets(harbour, modes="driving", name="fair")])
+        >>> market = tl.sample_points().to_crs(network.crs).buffer(300).iloc[[0]]
+        >>> scenario = network.with_changes([tl.CloseStreets(market, modes="driving", name="fair")])
         >>> print(scenario.report()["changes"]["1. CloseStreets 'fair'"])
-        99 edges, 6.94 km, closed to driving
+        78 edges, 4.51 km, closed to driving
         """
         applied = apply_changes(self.tables, self.timetable, self.timezone, changes_of(changes))
         added = applied.changes
@@ -283,7 +283,7 @@ class Network(NetworkViews, Exports):
         Examples
         --------
         >>> print(tl.sample_network().typical_day)
-        2019-12-26
+        2019-07-11
         """
         return None if self.transit is None else self.transit.typical_day
 

@@ -133,7 +133,7 @@ class Report(dict[str, Any]):
 
         Examples
         --------
-        >>> figure = tl.sample_network().report().plot(on="2019-12-01")
+        >>> figure = tl.sample_network().report().plot(on="2019-06-01")
         >>> figure.savefig("report.png")
         """
         network = self._of("plot")
@@ -195,7 +195,7 @@ class Report(dict[str, Any]):
 
         Examples
         --------
-        >>> dates = tl.sample_network().report().expiry("2019-12-01")
+        >>> dates = tl.sample_network().report().expiry("2019-06-01")
         >>> dates["days_left"].tolist()
         [28]
         """

@@ -60,9 +60,9 @@ def sample_network(name: str | None = None, *, progress: Progress = False) -> Ne
     Parameters
     ----------
     name : {"porto_alegre", "helsinki"}, default "porto_alegre"
-        ``"porto_alegre"``: 11 x 12 km around the centre of Porto Alegre in Brazil, with its footpaths and the timetables
-        of 150 bus routes (2019-04-15 to 2019-07-15, Monday to Friday) and of the metro; no water. ``"helsinki"``:
-        1.0 x 1.7 km of the centre of Helsinki, with all footpaths, turn restrictions and shores; no timetable.
+        ``"porto_alegre"``: 11 x 12 km around the centre of Porto Alegre in Brazil, with its footpaths, 150 bus routes
+        (2019-04-15 to 2019-07-15, Monday to Friday) and the metro; no water. ``"helsinki"``: 1.0 x 1.7 km of the centre
+        of Helsinki, with all footpaths, turn restrictions and shores; no timetable.
     progress : bool or callable, default False
         As in `build_network`; of use to the first call, which builds.
 
@@ -252,7 +252,7 @@ _SAMPLES: Final = {
         places=(
             ("Mercado Público", -51.227811, -30.027565),
             ("Rodoviária", -51.218856, -30.023285),
-            ("Santa Casa", -51.222396, -30.030426),
+            ("Hospital Santa Casa", -51.222396, -30.030426),
             ("Parque Farroupilha", -51.216111, -30.036746),
             ("Hospital Moinhos de Vento", -51.208565, -30.024909),
             ("Beira-Rio", -51.236591, -30.064940),

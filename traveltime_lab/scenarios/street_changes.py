@@ -82,7 +82,7 @@ class CloseStreets(Selection):
     >>> way = int(edges.loc[edges["highway"] == "primary", "way_id"].iloc[0])
     >>> scenario = network.with_changes([tl.CloseStreets(ways=way, modes="driving", name="works")])
     >>> scenario.report()["changes"]
-    {"1. CloseStreets 'works'": '4 edges, 0.31 km, closed to driving'}
+    {"1. CloseStreets 'works'": '2 edges, 0.38 km, closed to driving'}
     """
 
 

@@ -245,7 +245,7 @@ class AddStop(Change):
 
     Examples
     --------
-    >>> tl.AddStop("new", -71.34, -29.95, stop_name="New Square").stop_id
+    >>> tl.AddStop("new", -51.23, -30.03, stop_name="New Square").stop_id
     'new'
     """
 

@@ -138,11 +138,13 @@ def h3_cells(
     >>> cells = tl.h3_cells(network, places.iloc[[0]], travel_time=600, resolution=8, transportation="walking")
     >>> cells[["cell", "min", "max", "share_reachable"]].round(2)
                   cell  min  max  share_reachable
-    0  88b2190b65fffff   50  596             0.68
-    1  88b2190b6dfffff  187  598             0.98
-    2  88b21954d9fffff  502  599             0.04
-    3  88b21956b3fffff    0  599             0.22
-    4  88b21956bbfffff  493  583             0.05
+    0  88a9012881fffff  306  598             0.26
+    1  88a9012885fffff    0  600             1.00
+    2  88a9012887fffff  427  591             0.14
+    3  88a901288dfffff  319  597             0.28
+    4  88a90128a9fffff  458  600             0.11
+    5  88a90128abfffff  466  600             0.09
+    6  88a90128e3fffff  438  600             0.12
     """
     limits = travel_times_s(travel_time, MAX_TRAVEL_TIME_S)
     query = ask(network, transportation, departure_time, arrival_time, snapping, limit=max(limits), window=window)
@@ -203,7 +205,7 @@ progress
     ...     network, places.iloc[[0]], travel_time=600, resolution=6, transportation="walking", geometry=False
     ... )
     >>> cells["cell"].tolist()
-    ['66tm8d', '66tm8e', '66tm8s']
+    ['6fet4h', '6fet4j', '6fet4k', '6fet4m', '6fet4n', '6fet4q']
     """
     limits = travel_times_s(travel_time, MAX_TRAVEL_TIME_S)
     query = ask(network, transportation, departure_time, arrival_time, snapping, limit=max(limits), window=window)
@@ -236,9 +238,9 @@ def h3_centroids(cells: Sequence[str] | pd.DataFrame) -> gpd.GeoSeries:
 
     Examples
     --------
-    >>> point = tl.h3_centroids(["88b2190b65fffff"]).iloc[0]
+    >>> point = tl.h3_centroids(["88a9012885fffff"]).iloc[0]
     >>> round(point.x, 3), round(point.y, 3)
-    (-71.336, -29.957)
+    (-51.227, -30.027)
     """
     return _centroids(cells, "h3")
 
@@ -266,9 +268,9 @@ def geohash_centroids(cells: Sequence[str] | pd.DataFrame) -> gpd.GeoSeries:
 
     Examples
     --------
-    >>> point = tl.geohash_centroids(["66tm8e"]).iloc[0]
+    >>> point = tl.geohash_centroids(["6fet4j"]).iloc[0]
     >>> round(point.x, 3), round(point.y, 3)
-    (-71.34, -29.951)
+    (-51.235, -30.028)
     """
     return _centroids(cells, "geohash")
 

@@ -99,7 +99,7 @@ def nearest(
     >>> hospitals = places[places.index.str.contains("Hospital")]
     >>> found = tl.nearest(network, places.iloc[:2], hospitals, travel_time=1800, transportation="walking")
     >>> found[["origin", "destination"]].to_numpy().tolist()[1]
-    ['Hospital, Coquimbo', 'Hospital, Coquimbo']
+    ['Rodoviária', 'Hospital Santa Casa']
     """
     n_best = whole(k, "k", 1, MAX_NEAREST, "places")
     asked = table_query(

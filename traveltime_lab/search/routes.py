@@ -128,24 +128,24 @@ def routes(
     >>> found = tl.routes(network, places.iloc[[0]], places.iloc[[1]], transportation="cycling")
     >>> route = found["route"].iloc[0]
     >>> round(route.travel_time / 60), round(route.distance)
-    (7, 1788)
+    (10, 1760)
     >>> for step in route.legs[0].steps[:3]:
     ...     print(step.directions)
-    Start heading south
-    Cycle 399 m along Juan de Dios Melgarejo
-    Turn left onto Juan Agustín Alcalde and cycle 51 m
+    Start heading north
+    Cycle 10 m
+    Turn left and cycle 53 m
 
     With a timetable, legs have departure and arrival times:
 
     >>> found = tl.routes(
-    ...     network, places.loc[["La Cantera"]], places.loc[["Terminal, La Serena"]],
-    ...     transportation="bus", departure_time="2016-01-18T08:00:00",
+    ...     network, places.loc[["PUCRS"]], places.loc[["Mercado Público"]],
+    ...     transportation="bus", departure_time="2019-05-13T08:00:00",
     ... )
     >>> for leg in found["route"].iloc[0].legs:
     ...     print(f"{leg.departure_time:%H:%M}", leg.directions)
-    08:00 Walk 653 m
-    08:07 Take bus 1 towards La Serena from Puente Culebron to Santo Tomas
-    08:30 Walk 159 m
+    08:00 Walk 50 m
+    08:00 Take bus T9 from PARTENON IPIRANGA to CENTRO DOM FELICIANO
+    08:21 Walk 740 m
     """
     wanted = (properties,) if isinstance(properties, str) else items(properties, "properties", "names")
     for name in wanted:

@@ -223,7 +223,7 @@ def union_cells(members: Sequence[pd.DataFrame]) -> pd.DataFrame:
     >>> cells = tl.h3_cells(network, places.iloc[:2], travel_time=600, resolution=8, transportation="walking")
     >>> members = [cells[cells["origin"] == origin] for origin in places.index[:2]]
     >>> len(tl.union_cells(members))
-    9
+    10
     """
     return _combined(members, "union_cells", at_least=1)
 
@@ -258,7 +258,7 @@ def intersection_cells(members: Sequence[pd.DataFrame]) -> pd.DataFrame:
     >>> cells = tl.h3_cells(network, places.iloc[:2], travel_time=600, resolution=8, transportation="walking")
     >>> members = [cells[cells["origin"] == origin] for origin in places.index[:2]]
     >>> tl.intersection_cells(members)["cell"].tolist()
-    ['88b2190b65fffff']
+    ['88a9012885fffff', '88a90128a9fffff', '88a90128abfffff']
     """
     return _combined(members, "intersection_cells")
 

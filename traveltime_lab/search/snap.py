@@ -88,10 +88,10 @@ def snap(
     Examples
     --------
     >>> network = tl.sample_network()
-    >>> tl.snap(network, [(-71.3377, -29.9531), (0.0, 51.5)])[["name", "status"]]
-                         name           status
-    0  Juan de Dios Melgarejo          snapped
-    1                          outside_network
+    >>> tl.snap(network, [(-51.2278, -30.0276), (0.0, 51.5)])[["name", "status"]]
+                             name           status
+    0  Avenida Borges de Medeiros          snapped
+    1                              outside_network
     """
     query = ask(network, transportation, None, None, snapping)
     one_of(role, "role", ("origin", "destination"))
@@ -167,9 +167,9 @@ def prepare_points(
     >>> network = tl.sample_network()
     >>> zones = tl.sample_points(kind="zones")
     >>> homes = tl.prepare_points(network, zones, transportation="walking", role="origin")
-    >>> school = (-71.3377, -29.9531)
+    >>> school = (-51.2278, -30.0276)
     >>> tl.time_filter(network, homes, school, travel_time=1200, transportation="walking")["travel_time"].count()
-    np.int64(3)
+    np.int64(45)
     """
     if role is not None:
         one_of(role, "role", ("origin", "destination"))

@@ -168,9 +168,9 @@ def time_filter(
     ... )
     >>> times.set_index("destination")["travel_time"] // 60
     destination
-    Hospital, Coquimbo       7
-    La Cantera              19
-    Las Compañías         <NA>
+    Rodoviária                9
+    Hospital Santa Casa       5
+    Iguatemi               <NA>
     Name: travel_time, dtype: Int32
     >>> times["reason"].iloc[2]
     'over_limit'
@@ -181,7 +181,7 @@ def time_filter(
     ...     network, places.iloc[:2], places.iloc[:2], travel_time=3600, transportation="walking", form="matrix"
     ... )
     >>> (matrix // 60).to_numpy().tolist()
-    [[0.0, 21.0], [21.0, 0.0]]
+    [[0.0, 15.0], [15.0, 0.0]]
     """
     if properties is None:
         is_spread = isinstance(form, str) and form == "matrix" and bool(_percents(percentiles))

@@ -148,15 +148,15 @@ def time_map(
     >>> areas = tl.time_map(network, places.iloc[:2], travel_time=900, transportation="walking")
     >>> (areas.to_crs(network.crs).area / 1e6).round()
     name
-    Plaza de Armas, Coquimbo    2.0
-    Hospital, Coquimbo          3.0
+    Mercado Público    3.0
+    Rodoviária         2.0
     dtype: float64
 
     Nested areas, from one search:
 
     >>> areas = tl.time_map(network, places.iloc[[0]], travel_time=[300, 600, 900], transportation="walking")
     >>> [round(area, 1) for area in areas.to_crs(network.crs).area / 1e6]
-    [0.2, 0.7, 1.5]
+    [0.3, 1.3, 3.1]
     """
     query, limits, style = area_query(
         network, travel_time=travel_time, transportation=transportation, departure_time=departure_time,
@@ -231,8 +231,8 @@ buffer_distance, remove_water_bodies, snapping
     >>> areas = tl.distance_map(network, places.iloc[:2], distance=2000, transportation="cycling")
     >>> (areas.to_crs(network.crs).area / 1e6).round()
     name
-    Plaza de Armas, Coquimbo    4.0
-    Hospital, Coquimbo          6.0
+    Mercado Público    6.0
+    Rodoviária         4.0
     dtype: float64
     """
     limits = distances_m(distance, MIN_DISTANCE_M, MAX_DISTANCE_M)

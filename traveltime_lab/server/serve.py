@@ -253,11 +253,11 @@ def serve(
     --------
     >>> import json
     >>> from urllib.request import Request, urlopen
-    >>> with tl.serve({"coquimbo": tl.sample_network()}) as url:
+    >>> with tl.serve({"porto_alegre": tl.sample_network()}) as url:
     ...     with urlopen(Request(f"{url}/v4/map-info", headers=url.headers)) as response:
     ...         answer = json.load(response)
     >>> [item["name"] for item in answer["maps"]]
-    ['coquimbo']
+    ['porto_alegre']
     """
     if not number(timeout_s, "timeout_s", "seconds") > 0:
         raise LimitError(f"timeout_s must be above 0 seconds; got {timeout_s!r}")

@@ -191,18 +191,18 @@ def accessibility(
     >>> network, places = tl.sample_network(), tl.sample_points()
     >>> found = tl.accessibility(network, places.iloc[:3], places, travel_time=[600, 1200], transportation="cycling")
     >>> found[["travel_time_limit", "opportunities"]]
-                              travel_time_limit  opportunities
+                         travel_time_limit  opportunities
     name
-    Plaza de Armas, Coquimbo                600            2.0
-    Plaza de Armas, Coquimbo               1200            3.0
-    Hospital, Coquimbo                      600            2.0
-    Hospital, Coquimbo                     1200            3.0
-    La Cantera                              600            1.0
-    La Cantera                             1200            4.0
+    Mercado Público                    600            3.0
+    Mercado Público                   1200            5.0
+    Rodoviária                         600            3.0
+    Rodoviária                        1200            5.0
+    Hospital Santa Casa                600            4.0
+    Hospital Santa Casa               1200            5.0
 
     Beds for each inhabitant, less of those farther away:
 
-    >>> hospitals = places.iloc[[1, 4]].assign(beds=[300, 200])
+    >>> hospitals = places.iloc[[2, 4]].assign(beds=[300, 200])
     >>> homes = places.iloc[:6].assign(people=[900, 700, 1500, 2000, 400, 800])
     >>> shared = tl.accessibility(
     ...     network, homes, hospitals, values="beds", demand="people", measure="e2sfca", travel_time=1800,

@@ -116,14 +116,14 @@ def explain(
     >>> explanation = tl.explain(network, places.iloc[[0]], places.iloc[[6]], travel_time=900, transportation="cycling")
     >>> print(explanation)
     Not reached.
-    It takes 51 min 49 s, which is 36 min 49 s too long: the limit is 15 min.
-    It would be reached with travel_time=3109.
+    It takes 31 min 47 s, which is 16 min 47 s too long: the limit is 15 min.
+    It would be reached with travel_time=1907.
 
     Pass ``nearest_request`` to `time_filter`:
 
     >>> found = tl.time_filter(network, places.iloc[[0]], places.iloc[[6]], **explanation.nearest_request)
     >>> int(found["travel_time"].iloc[0])
-    3109
+    1907
     """
     if isinstance(network, Network):
         points = [_one_point(origin, "origin", network), _one_point(destination, "destination", network)]

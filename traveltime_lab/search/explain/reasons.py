@@ -94,7 +94,7 @@ class Reason:
     >>> explanation = tl.explain(network, places.iloc[[0]], places.iloc[[6]], travel_time=900, transportation="cycling")
     >>> reason = explanation.reasons[0]
     >>> reason.code, reason.data["over_by"] // 60
-    ('over_limit', 36)
+    ('over_limit', 16)
     """
 
     code: str
@@ -145,7 +145,7 @@ class Explanation:
     >>> explanation.is_reached, explanation.codes
     (False, ('over_limit',))
     >>> explanation.nearest_request
-    {'travel_time': 3109, 'transportation': 'cycling'}
+    {'travel_time': 1907, 'transportation': 'cycling'}
     """
 
     is_reached: bool

@@ -115,9 +115,9 @@ def geocode(
     Examples
     --------
     >>> network = tl.sample_network()
-    >>> tl.geocode(network, "avenida del mar", limit=1)[["name", "country"]]
-                  name country
-    0  Avenida del Mar   Chile
+    >>> tl.geocode(network, "avenida ipiranga", limit=1)[["name", "country"]]
+                   name country
+    0  Avenida Ipiranga  Brazil
     """
     _check_network(network)
     check_query(query)
@@ -192,8 +192,8 @@ def reverse_geocode(
     Examples
     --------
     >>> network = tl.sample_network()
-    >>> tl.reverse_geocode(network, -71.33773, -29.95313)["name"].tolist()
-    ['Juan de Dios Melgarejo']
+    >>> tl.reverse_geocode(network, -51.227811, -30.027565)["name"].tolist()
+    ['Bará do Mercado']
     """
     _check_network(network)
     _check_flags(format_name=format_name, exclude_country=exclude_country)

@@ -84,7 +84,7 @@ class Nominatim:
     The second line needs a running server:
 
     >>> world = tl.Nominatim("http://127.0.0.1:8088")
-    >>> world.geocode("plaza de armas, coquimbo")  # doctest: +SKIP
+    >>> world.geocode("mercado público, porto alegre")  # doctest: +SKIP
     """
 
     url: str
