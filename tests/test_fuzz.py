@@ -367,6 +367,7 @@ TARGETS = [
     Target("load_network", public("load_network"), lambda w: {"path": w.folder / "town.network"}),
     Target("sample_network", public("sample_network"), lambda w: {}),
     Target("sample_points", public("sample_points"), lambda w: {}),
+    Target("sample_files", public("sample_files"), lambda w: {}),
     Target("plot", public("plot"), lambda w: {
         "network": w.network, "areas": w.areas, "points": w.home, "size": 2.0
     }, share=0.05),

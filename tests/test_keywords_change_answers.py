@@ -180,6 +180,7 @@ ELSEWHERE: Final = {
     "side_by_side": "tests/maps/test_side_by_side.py",
     "replay": "tests/search/test_receipts.py",
     "sample_network": "tests/network/test_sample.py",
+    "sample_files": "tests/network/test_sample.py",
     "sample_points": "tests/network/test_sample.py",
     "serve": "tests/server/test_running.py",
 }

@@ -528,9 +528,9 @@ def test_routes_areas_and_cells_know_slopes(hill: Network, cross: Network) -> No
     assert len(cells) and not cells["mean"].equals(level["mean"])
 
 
-def test_porto_alegre(porto_alegre: Network, shared_data: Path) -> None:
+def test_porto_alegre(porto_alegre: Network) -> None:
     with pytest.warns(UserWarning, match=r"km of streets \(\d%\) are outside of elevation.tif"):
-        hilly = tl.add_elevation(porto_alegre, shared_data / "porto_alegre" / "elevation.tif")
+        hilly = tl.add_elevation(porto_alegre, tl.sample_files()["elevation"])
     places = porto_alegre.nodes_frame().geometry.iloc[::2000].reset_index(drop=True)
     for mode, most in (("walking", 1.5), ("cycling", 3.0)):
         level, sloped = matrix(porto_alegre, mode, places), matrix(hilly, mode, places)

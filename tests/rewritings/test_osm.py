@@ -17,7 +17,6 @@ import traveltime_lab as tl
 from tests.support import osm_rewritings as osm
 from tests.support import questions
 from tests.support.questions import EXACT, Slack, assert_same
-from traveltime_lab.network import sample
 
 TURNED = Slack(
     "parts of edges and sums of lengths are rounded from the other end: a millisecond and a centimetre at each end",
@@ -136,7 +135,7 @@ def cases(*, is_large: bool = False) -> Callable[..., Any]:
 @pytest.fixture(scope="module")
 def centre(tmp_path_factory: pytest.TempPathFactory) -> City:
     """The centre of Helsinki."""
-    return City(sample._locate(sample._find("helsinki")[1]), tmp_path_factory.mktemp("centre"))
+    return City(tl.sample_files("helsinki")["streets"], tmp_path_factory.mktemp("centre"))
 
 
 @cases()

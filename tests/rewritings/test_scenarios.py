@@ -16,18 +16,18 @@ from tests.support.questions import assert_same
 from traveltime_lab.scenarios.changes import Change
 
 CENTRE = (-51.2278, -30.0285)
-HARBOUR = (-51.2366, -30.0649)
+STADIUM = (-51.2366, -30.0649)
 
 
 def around(place: tuple[float, float], size: float) -> shapely.Polygon:
     return shapely.box(place[0] - size, place[1] - size, place[0] + size, place[1] + size)
 
 
-ROUTE = "101387"
+ROUTE = "T9"
 #: Changes of different streets and trips, in any order.
 CHANGES: list[Change] = [
     tl.CloseStreets(around(CENTRE, 0.002), modes=("walking", "driving"), name="works"),
-    tl.SetSpeed(around(HARBOUR, 0.004), factor=0.5, name="harbour"),
+    tl.SetSpeed(around(STADIUM, 0.004), factor=0.5, name="match"),
     tl.ScaleHeadway(ROUTE, 2.0, name="fewer"),
 ]
 
@@ -98,7 +98,7 @@ def scenario(porto_alegre: tl.Network) -> tl.Network:
 @pytest.fixture(scope="module")
 def places(porto_alegre: tl.Network) -> Any:
     some = questions.places_in(porto_alegre, 10, 6)
-    some.iloc[0], some.iloc[5] = shapely.Point(CENTRE), shapely.Point(HARBOUR)
+    some.iloc[0], some.iloc[5] = shapely.Point(CENTRE), shapely.Point(STADIUM)
     return some
 
 
@@ -139,7 +139,7 @@ def test_new_streets_in_several_steps(porto_alegre: tl.Network, places: Any) -> 
             [shapely.get_coordinates(nodes[tree.nearest(shapely.Point(lng + d, lat + d))])[0] for d in (0.0, 0.006)],
             {"walking": 5, "driving": 30},
         )
-        for lng, lat in (HARBOUR, CENTRE)
+        for lng, lat in (STADIUM, CENTRE)
     )
     slower = tl.SetSpeed(around(CENTRE, 0.01), factor=0.7)
     at_once = porto_alegre.with_changes([west, slower, east])

@@ -237,6 +237,8 @@ def test_on_the_sample(porto_alegre: Network) -> None:
 OTHER_KPH = {"motorway": 110, "trunk": 90, "primary": 55, "secondary": 45, "tertiary": 38, "residential": 22}
 
 
+# The speeds are not those of any factors, so they need not settle.
+@pytest.mark.filterwarnings("ignore:factors have not settled")
 def test_times_of_another_engine(porto_alegre: Network) -> None:
     nx = pytest.importorskip("networkx")
     with pytest.warns(UserWarning, match="the exported graph of driving is without"):

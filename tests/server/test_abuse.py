@@ -20,7 +20,7 @@ import pytest
 
 import traveltime_lab as tl
 from tests.support import worlds
-from tests.support.door import PAIR, PLAZA, TERMINAL, Door, assert_error, locations, matrix_search, ok, time_map_search
+from tests.support.door import CENTRE, PAIR, TERMINAL, Door, assert_error, locations, matrix_search, ok, time_map_search
 from tests.support.requests import RIGHT
 from traveltime_lab._interrupts import interruptible
 from traveltime_lab.errors import InterruptedSearchError
@@ -178,7 +178,7 @@ LONG = {
     "windows": (
         "/v4/time-filter",
         {
-            "locations": locations(PLAZA, TERMINAL),
+            "locations": locations(CENTRE, TERMINAL),
             "departure_searches": [
                 matrix_search(departure_time=TUESDAY, travel_time=7200, transportation=BUS, **WINDOW)
             ],
@@ -187,14 +187,14 @@ LONG = {
     "routes": (
         "/v4/routes",
         {
-            "locations": locations(PLAZA, *[(TERMINAL[0] + i * 1e-4, TERMINAL[1]) for i in range(60)]),
+            "locations": locations(CENTRE, *[(TERMINAL[0] + i * 1e-4, TERMINAL[1]) for i in range(60)]),
             "departure_searches": [matrix_search(targets=60, travel_time=..., properties=["route"])],
         },
     ),
     "rides": (
         "/v4/routes",
         {
-            "locations": locations(PLAZA, *[(TERMINAL[0] + i * 1e-4, TERMINAL[1]) for i in range(20)]),
+            "locations": locations(CENTRE, *[(TERMINAL[0] + i * 1e-4, TERMINAL[1]) for i in range(20)]),
             "departure_searches": [
                 matrix_search(
                     targets=20, travel_time=..., properties=["route"], departure_time=TUESDAY, transportation=BUS
@@ -206,8 +206,8 @@ LONG = {
         "/v4/time-map",
         {
             "departure_searches": [
-                time_map_search("a", PLAZA, departure_time=TUESDAY, travel_time=1800, transportation=BUS),
-                time_map_search("b", PLAZA, travel_time=1800),
+                time_map_search("a", CENTRE, departure_time=TUESDAY, travel_time=1800, transportation=BUS),
+                time_map_search("b", CENTRE, travel_time=1800),
             ],
             "unions": [{"id": "u", "search_ids": ["a", "b"]}],
             "intersections": [{"id": "i", "search_ids": ["a", "b"]}],
@@ -218,7 +218,7 @@ LONG = {
         {
             "resolution": 9,
             "properties": ["mean"],
-            "departure_searches": [time_map_search("a", PLAZA, travel_time=1800), time_map_search("b", PLAZA)],
+            "departure_searches": [time_map_search("a", CENTRE, travel_time=1800), time_map_search("b", CENTRE)],
             "unions": [{"id": "u", "search_ids": ["a", "b"]}],
         },
     ),
@@ -356,7 +356,7 @@ def test_long_ids_are_cut_in_faults(door: Door) -> None:
     searches = [time_map_search(name), time_map_search(name)]
     request = {"departure_searches": searches, "unions": [{"id": "u", "search_ids": [name + "y"] * 5}]}
     assert len(door.post("/v4/time-map", request).content) < 2000
-    places = [{**locations(PLAZA)[0], "id": name}] * 2
+    places = [{**locations(CENTRE)[0], "id": name}] * 2
     matrix = {"locations": places, "departure_searches": [matrix_search(arrival_location_ids=[name + "y"])]}
     assert len(door.post("/v4/time-filter", matrix).content) < 2000
     cell = {**RIGHT["/v4/h3"], "departure_searches": [{**time_map_search(), "coords": {"h3_centroid": name}}]}

@@ -16,11 +16,11 @@ import pytest
 import shapely
 
 from tests.support.door import (
+    CENTRE,
     FORUM,
     MARKET,
     MONDAY,
     PAIR,
-    PLAZA,
     STATION,
     Door,
     assert_error,
@@ -642,10 +642,11 @@ def test_no_postcodes_of_a_map(door: Door) -> None:
 
 def test_maps(door: Door) -> None:
     maps = ok(door.get("/v4/map-info"))["maps"]
-    assert [item["name"] for item in maps] == ["porto_alegre", "helsinki"]
+    assert [item["name"] for item in maps] == ["helsinki", "porto_alegre"]
     for item in maps:
-        assert item["features"]["cross_country_modes"] == [] and item["features"]["fares"] is False
-    assert [item["features"]["postcodes"] for item in maps] == [False, True]
+        assert item["features"]["cross_country_modes"] == []
+    assert [item["features"]["fares"] for item in maps] == [False, True]
+    assert [item["features"]["postcodes"] for item in maps] == [True, False]
     request = {
         "locations": [{"id": "Kaunas", "coords": coords(STATION)}, {"id": "Sea", "coords": {"lat": 40, "lng": -40}}]
     }
@@ -663,7 +664,7 @@ def test_postcodes_that_are_missing_are_said_to_be(helsinki: Network, porto_aleg
     credentials = Credentials([PAIR])
     for networks, table, place, text in (
         (helsinki, None, STATION, "no table of postcodes: start it with --zones"),
-        ({"chile": porto_alegre}, zones, PLAZA, "none on the map 'chile'"),
+        ({"brazil": porto_alegre}, zones, CENTRE, "none on the map 'brazil'"),
     ):
         with open_door(create_app(Atlas(networks), credentials, None, table)) as alone:
             for path, more in (

@@ -217,7 +217,7 @@ def test_many_searches_are_split_and_merged(ask: Ask) -> None:
 
 
 def test_maps(ask: Ask) -> None:
-    assert [item.name for item in ask("map_info")] == ["porto_alegre", "helsinki"]
+    assert [item.name for item in ask("map_info")] == ["helsinki", "porto_alegre"]
     sea = common.Location(id="sea", coords=common.Coordinates(lat=40.0, lng=-40.0))
     answer = ask("supported_locations", [*LOCATIONS[:1], sea])
     assert answer.locations[0].map_name == "helsinki" and answer.unsupported_locations == ["sea"]

@@ -13,8 +13,8 @@ from tests.support.protobuf import asked, matrix_message
 from traveltime_lab.server.endpoints import routes
 from traveltime_lab.transit import timetable
 
-#: Places of Coquimbo and a Tuesday of its timetable.
-PLAZA, TERMINAL, CANTERA = (-30.027565, -51.227811), (-30.023285, -51.218856), (-30.057972, -51.176073)
+#: Places of Porto Alegre and a Tuesday of its timetable.
+MARKET, TERMINAL, PUCRS = (-30.027565, -51.227811), (-30.023285, -51.218856), (-30.057972, -51.176073)
 TUESDAY = "2019-05-14T08:00:00-03:00"
 BUS: dict[str, Any] = {"type": "public_transport", "walking_time": 900, "max_changes": {"enabled": True, "limit": 2}}
 
@@ -30,7 +30,7 @@ def matrix(door: Door, **more: Any) -> Any:
         "departure_time": TUESDAY, "travel_time": 7200, "transportation": BUS, "properties": ["travel_time"],
     }  # fmt: skip
     search = matrix_search(targets=2, **{**defaults, **more})
-    request = {"locations": locations(PLAZA, TERMINAL, CANTERA), "departure_searches": [search]}
+    request = {"locations": locations(MARKET, TERMINAL, PUCRS), "departure_searches": [search]}
     return door.post("/v4/time-filter", request)
 
 
@@ -42,7 +42,7 @@ def times(response: Any) -> dict[str, int]:
 def test_matrix(door: Door, timetabled: tl.Network) -> None:
     import geopandas as gpd
 
-    lat, lng = zip(PLAZA, TERMINAL, CANTERA, strict=True)
+    lat, lng = zip(MARKET, TERMINAL, PUCRS, strict=True)
     points = gpd.GeoSeries.from_xy(lng, lat, index=["p0", "p1", "p2"], crs="EPSG:4326")
     table = tl.time_filter(
         timetabled, points[:1], points[1:], travel_time=7200, transportation=BUS, departure_time=TUESDAY
@@ -65,7 +65,7 @@ def test_routes(door: Door, timetabled: tl.Network) -> None:
         assert len(ride["departs_at"]) == 8 and ride["mode"] == "bus"
     assert {part["mode"] for part in entry["distance_breakdown"]} >= {"bus", "walk"}
     search = matrix_search(departure_time=TUESDAY, travel_time=..., transportation=BUS, properties=["route"])
-    (result,) = ok(door.post("/v4/routes", {"locations": locations(PLAZA, CANTERA), "departure_searches": [search]}))[
+    (result,) = ok(door.post("/v4/routes", {"locations": locations(MARKET, PUCRS), "departure_searches": [search]}))[
         "results"
     ]
     assert result["locations"][0]["properties"][0]["route"] == entry["route"]
@@ -77,7 +77,7 @@ def test_window(door: Door, timetabled: tl.Network) -> None:
     at_once, later = times(matrix(door)), times(matrix(door, range=window))
     assert all(later[name] <= at_once[name] for name in at_once)
     search = time_map_search(
-        place=PLAZA, departure_time=TUESDAY, travel_time=1800, transportation=BUS, properties=["is_only_walking"]
+        place=MARKET, departure_time=TUESDAY, travel_time=1800, transportation=BUS, properties=["is_only_walking"]
     )
     (one,) = ok(door.post("/v4/time-map", {"departure_searches": [search]}))["results"]
     search["range"] = {"enabled": True, "width": 3600}
@@ -125,7 +125,7 @@ def test_journeys_of_a_window(door: Door, timetabled: tl.Network, monkeypatch: p
 def test_only_walking(door: Door, timetabled: tl.Network) -> None:
     """At three in the night no bus runs."""
     search = time_map_search(
-        place=PLAZA, departure_time="2019-05-14T03:00:00-03:00", travel_time=600, transportation=BUS,
+        place=MARKET, departure_time="2019-05-14T03:00:00-03:00", travel_time=600, transportation=BUS,
         properties=["is_only_walking"],
     )  # fmt: skip
     (result,) = ok(door.post("/v4/time-map", {"departure_searches": [search]}))["results"]
@@ -140,8 +140,8 @@ def test_types(door: Door, timetabled: tl.Network, kind: str) -> None:
 def test_days_without_service(door: Door, timetabled: tl.Network) -> None:
     response = matrix(door, departure_time="2030-03-05T08:00:00Z")
     assert_error(response, 422, 15, search_ids=["m"])
-    first, last = timetabled.report()["timetable"]["gtfs_coquimbo"]["first_date"], "2019-12-29"
-    assert f"gtfs_coquimbo runs from {first} to {last}" in response.json()["description"]
+    first, last = timetabled.report()["timetable"]["buses"]["first_date"], "2019-07-15"
+    assert f"buses runs from {first} to {last}" in response.json()["description"]
 
 
 def test_fast(door: Door, timetabled: tl.Network) -> None:
@@ -149,20 +149,20 @@ def test_fast(door: Door, timetabled: tl.Network) -> None:
         departure_time=..., transportation={"type": "public_transport"}, travel_time=7200,
         properties=["travel_time", "distance"],
     )  # fmt: skip
-    request = {"locations": locations(PLAZA, CANTERA), "arrival_searches": {"one_to_many": [search]}}
+    request = {"locations": locations(MARKET, PUCRS), "arrival_searches": {"one_to_many": [search]}}
     (result,) = ok(door.post("/v4/time-filter/fast", request))["results"]
     (location,) = result["locations"]
     assert location["properties"]["travel_time"] > 0 and location["properties"]["distance"] > 0
-    answer = asked(door, matrix_message(type=0, place=PLAZA, targets=[CANTERA], travelTime=7200)).properties
+    answer = asked(door, matrix_message(type=0, place=MARKET, targets=[PUCRS], travelTime=7200)).properties
     assert abs(answer.travelTimes[0] - location["properties"]["travel_time"]) <= 60
-    details = matrix_message(type=0, place=PLAZA, targets=[CANTERA], travelTime=7200)
+    details = matrix_message(type=0, place=MARKET, targets=[PUCRS], travelTime=7200)
     details.oneToManyRequest.transportation.publicTransport.walkingTimeToStation.value = 1
     assert asked(door, details).properties.travelTimes[0] != answer.travelTimes[0]
 
 
 def test_map_info(door: Door, timetabled: tl.Network) -> None:
     maps = {item["name"]: item["features"] for item in ok(door.get("/v4/map-info"))["maps"]}
-    assert maps["porto_alegre"]["public_transport"]["date_start"].startswith("2015-12-29T00:00:00-03:00")
+    assert maps["porto_alegre"]["public_transport"]["date_start"].startswith("2019-03-01T00:00:00-03:00")
     assert "public_transport" not in maps["helsinki"]
     modes = {
         item["transportation_mode"] for item in maps["porto_alegre"]["time_filter_fast"]["periods"][0]["supported"]
@@ -171,7 +171,7 @@ def test_map_info(door: Door, timetabled: tl.Network) -> None:
 
 
 def test_get(door: Door, timetabled: tl.Network) -> None:
-    query = {"type": "public_transport", "travel_time": 1200, **coords(PLAZA), "departure_time": TUESDAY}
+    query = {"type": "public_transport", "travel_time": 1200, **coords(MARKET), "departure_time": TUESDAY}
     assert ok(door.get("/v4/time-map", query))["results"][0]["shapes"]
 
 
@@ -180,10 +180,10 @@ def test_days_of_little_service_are_no_failure(
 ) -> None:
     """Neither where warnings are errors, as here, nor in the log."""
     monkeypatch.setattr(timetable, "LITTLE_SERVICE", 2.0)
-    search = time_map_search("a", PLAZA, departure_time=TUESDAY, transportation=BUS, travel_time=900)
+    search = time_map_search("a", MARKET, departure_time=TUESDAY, transportation=BUS, travel_time=900)
     with pytest.warns(timetable.ServiceWarning):
         tl.time_map(
-            timetabled, (PLAZA[1], PLAZA[0]), travel_time=60, transportation="public_transport",
+            timetabled, (MARKET[1], MARKET[0]), travel_time=60, transportation="public_transport",
             departure_time=TUESDAY,
         )  # fmt: skip
     with warnings.catch_warnings():
@@ -195,7 +195,7 @@ def test_days_of_little_service_are_no_failure(
 @pytest.mark.parametrize("mode", [0, 2])
 def test_distances_where_nothing_is_reached(door: Door, timetabled: tl.Network, kind: str, mode: int) -> None:
     """There are no routes to measure then, by public transport or by car and public transport."""
-    message = matrix_message(kind, type=mode, place=PLAZA, targets=[CANTERA], travelTime=1, properties=[1])
+    message = matrix_message(kind, type=mode, place=MARKET, targets=[PUCRS], travelTime=1, properties=[1])
     answer = asked(door, message).properties
     assert list(answer.travelTimes) == [-1]
     assert list(answer.distances) == [-1]

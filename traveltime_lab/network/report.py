@@ -197,7 +197,7 @@ class Report(dict[str, Any]):
         --------
         >>> dates = tl.sample_network().report().expiry("2019-06-01")
         >>> dates["days_left"].tolist()
-        [28]
+        [44, 213]
         """
         transit = self._transit("expiry")
         day = today(transit.timezone) if on is None else _date(on, "on")
@@ -227,7 +227,7 @@ class Report(dict[str, Any]):
         Examples
         --------
         >>> len(tl.sample_network().report().overtaking())
-        0
+        213
         """
         return overtaking_trips(self._transit("overtaking").timetable)
 
@@ -254,7 +254,7 @@ class Report(dict[str, Any]):
         Examples
         --------
         >>> len(tl.sample_network().report().fast_rides())
-        0
+        4
         """
         import geopandas as gpd  # noqa: PLC0415 - slow to import
 
@@ -286,7 +286,7 @@ class Report(dict[str, Any]):
         Examples
         --------
         >>> len(tl.sample_network().report().stops_off_streets())
-        0
+        1476
         """
         transit = self._transit("stops_off_streets")
         called = np.flatnonzero(transit.timetable.is_called)
@@ -338,7 +338,7 @@ class Report(dict[str, Any]):
         Examples
         --------
         >>> tl.sample_network().report().doubtful_speeds()["reason"].value_counts().to_dict()
-        {'differs_from_class': 3}
+        {'differs_from_class': 33, 'differs_from_neighbours': 1}
         """
         network = self._of("doubtful_speeds")
         found = doubtful_speeds(network.tables).set_index("edge")

@@ -18,6 +18,7 @@ import geopandas as gpd
 import pandas as pd
 
 from traveltime_lab._checks import one_of
+from traveltime_lab._csv import read_csv
 from traveltime_lab._keywords import explained_keywords
 from traveltime_lab._progress import Progress, check_progress
 from traveltime_lab.errors import DataError, InputError, UnsupportedError
@@ -159,7 +160,7 @@ def sample_points(name: str | None = None, *, kind: str = "places") -> gpd.GeoDa
         )
     if "zones" not in sample.files:
         raise UnsupportedError(f"The sample {key!r} has no zones; use the sample 'porto_alegre'.")
-    zones = pd.read_csv(_paths(key)["zones"], index_col="id").rename_axis("zone")
+    zones = read_csv(_paths(key)["zones"]).rename(columns={"id": "zone"}).set_index("zone")
     return gpd.GeoDataFrame(
         zones[_COUNTS].fillna(0).astype("float64"),
         geometry=gpd.points_from_xy(zones["lon"], zones["lat"]),
