@@ -33,15 +33,15 @@ PAGE = 4096
 
 
 @pytest.fixture(scope="module")
-def coquimbo_file(porto_alegre: Network, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def saved_city(porto_alegre: Network, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A network with streets, water and a timetable."""
     assert porto_alegre.timetable is not None
     return porto_alegre.save(tmp_path_factory.mktemp("saved") / "porto_alegre.network")
 
 
 @pytest.fixture
-def city(coquimbo_file: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copy(coquimbo_file, tmp_path / "city.network"))
+def city(saved_city: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copy(saved_city, tmp_path / "city.network"))
 
 
 def assert_refused(path: Path, at: int, damage: bytes) -> None:

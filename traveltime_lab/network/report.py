@@ -227,7 +227,7 @@ class Report(dict[str, Any]):
         Examples
         --------
         >>> len(tl.sample_network().report().overtaking())
-        213
+        4
         """
         return overtaking_trips(self._transit("overtaking").timetable)
 
@@ -254,7 +254,7 @@ class Report(dict[str, Any]):
         Examples
         --------
         >>> len(tl.sample_network().report().fast_rides())
-        4
+        0
         """
         import geopandas as gpd  # noqa: PLC0415 - slow to import
 
