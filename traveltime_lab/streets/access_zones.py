@@ -11,12 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 
 from traveltime_lab._arrays import BoolArray, Int32Array
 from traveltime_lab.kernels.street import reading
 from traveltime_lab.streets.chains import distinct
+from traveltime_lab.streets.components import order_by_row, strong, weak
 
 
 @dataclass(frozen=True)
@@ -86,12 +85,11 @@ def access_zones(
     if not is_destination.any():
         return AccessZones(is_destination, nothing, nothing)
     n = is_open.size
-    ones = np.ones(source.size, np.bool_)
-    everything = csr_array((ones, (source, target)), shape=(n, n))
     public_turns = ~is_destination[source] & ~is_destination[target]
-    public = csr_array((ones[public_turns], (source[public_turns], target[public_turns])), shape=(n, n))
-    n_parts, part = connected_components(everything, directed=True, connection="weak")
-    n_groups, group = connected_components(public, directed=True, connection="strong")
+    public_source, public_target = source[public_turns], target[public_turns]
+    n_parts, part = weak(source, target, n)
+    indptr, order = order_by_row(public_source, n)
+    n_groups, group = strong(indptr, public_target[order])
     is_public = is_open & ~is_destination
     # The largest groups of each part. Which group has which number is of no importance, so equal ones are all taken.
     sizes = distinct(group[is_public], chain[is_public], n_groups)
@@ -103,12 +101,13 @@ def access_zones(
     largest = is_public & is_largest[group]
     return AccessZones(
         is_destination,
-        is_public & _reached(everything, largest) & ~_reached(public, largest),
-        is_public & _reached(everything.T.tocsr(), largest) & ~_reached(public.T.tocsr(), largest),
+        is_public & _reached(source, target, largest) & ~_reached(public_source, public_target, largest),
+        is_public & _reached(target, source, largest) & ~_reached(public_target, public_source, largest),
     )
 
 
-def _reached(graph: csr_array, start: BoolArray) -> BoolArray:
-    """Return which rows of a graph can be reached from some rows."""
-    found: BoolArray = reading.reach(graph.indptr.astype(np.int32), graph.indices.astype(np.int32), start)
+def _reached(source: Int32Array, target: Int32Array, start: BoolArray) -> BoolArray:
+    """Return which directed edges can be reached from some of them."""
+    indptr, order = order_by_row(source, start.size)
+    found: BoolArray = reading.reach(indptr, target[order].astype(np.int32), start)
     return found

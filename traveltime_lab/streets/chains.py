@@ -11,10 +11,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from traveltime_lab._arrays import AnyArray, BoolArray, Int32Array, Int64Array
+from traveltime_lab.streets.components import weak
 
 
 class Chains(NamedTuple):
@@ -72,10 +71,7 @@ def chains(is_open: BoolArray, junction: Int32Array, n_junctions: int) -> Chains
 
 def _joined(a: Int64Array, b: Int64Array, n: int) -> Int32Array:
     """Return the component of each of `n` items, given pairs that belong together."""
-    # Components of scipy 1.11 take indices of 32 bits only.
-    indices = a.astype(np.int32), b.astype(np.int32)
-    pairs = coo_array((np.ones(a.size, np.int8), indices), shape=(n, n)).tocsr()
-    return np.asarray(connected_components(pairs, directed=False)[1].astype(np.int32))
+    return weak(a, b, n)[1]
 
 
 def distinct(group: AnyArray, member: AnyArray, n_groups: int) -> Int64Array:

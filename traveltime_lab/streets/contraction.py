@@ -17,7 +17,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import coo_array
 
 from traveltime_lab._arrays import FloatArray, Int32Array, Int64Array
 from traveltime_lab._memo import Derived
@@ -26,6 +25,7 @@ from traveltime_lab.kernels.records import Arcs, Ports
 from traveltime_lab.kernels.street import contraction as kernel
 from traveltime_lab.kernels.street import dissection, road, sweeps, turns
 from traveltime_lab.settings import settings
+from traveltime_lab.streets.components import order_by_row
 from traveltime_lab.streets.graph import RoadGraph, Topology, take_rows
 from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.streets.links import LinkedPoints, by_edge, rows_of
@@ -138,10 +138,14 @@ def _neighbours(topology: Topology, source: Int32Array) -> tuple[Int32Array, Int
     apart = source != topology.indices
     ends = np.concatenate([source[apart], topology.indices[apart]])
     others = np.concatenate([topology.indices[apart], source[apart]])
+    n = topology.n_states
+    _, order = order_by_row(others, n)
+    order = order[order_by_row(ends[order], n)[1]]
+    ends, others = ends[order], others[order]
     # Merge parallel arcs.
-    shape = topology.n_states, topology.n_states
-    both = coo_array((np.ones(ends.size, np.int8), (ends, others)), shape=shape).tocsr()
-    return both.indptr.astype(np.int32), both.indices.astype(np.int32)
+    is_first = np.ones(ends.size, np.bool_)
+    is_first[1:] = (ends[1:] != ends[:-1]) | (others[1:] != others[:-1])
+    return order_by_row(ends[is_first], n)[0], others[is_first].astype(np.int32)
 
 
 def _places(streets: StreetLayer, topology: Topology, source: Int32Array) -> tuple[FloatArray, FloatArray]:

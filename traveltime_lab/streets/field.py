@@ -8,7 +8,6 @@ import functools
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from traveltime_lab._arrays import AnyArray, FloatArray, Int32Array, Int64Array
 from traveltime_lab._memo import Derived
@@ -17,6 +16,7 @@ from traveltime_lab.kernels.records import Ports, Positions, rows_of
 from traveltime_lab.kernels.street import reading, road
 from traveltime_lab.modes import Snapping
 from traveltime_lab.streets import labels as label_parts
+from traveltime_lab.streets.components import order_by_row
 from traveltime_lab.streets.graph import Core, RoadGraph
 from traveltime_lab.streets.labels import limit_label
 from traveltime_lab.streets.links import ports, positions
@@ -175,15 +175,13 @@ _PORTS_OF_STATES = Derived[bool, reading.PortsOfStates]("ports of each state", k
 
 def _removed(core: Core) -> tuple[AnyArray, AnyArray]:
     """Return the CSR of the states that were removed, by the state that leads to them."""
-    has_above = core.above >= 0
-    indptr = np.concatenate([[0], np.cumsum(has_above)]).astype(np.int32)
-    below = csr_array((has_above[has_above], core.above[has_above], indptr), shape=(has_above.size,) * 2).tocsc()
-    return below.indptr, below.indices
+    removed = np.flatnonzero(core.above >= 0).astype(np.int32)
+    indptr, order = order_by_row(core.above[removed], core.above.size)
+    return indptr, removed[order]
 
 
 def _by_state(ends: Ports, n_states: int) -> reading.PortsOfStates:
     """Return the ports of each state."""
-    numbers = np.arange(ends.states.size, dtype=np.int32)
-    shape = ends.indptr.size - 1, n_states
-    turned = csr_array((numbers, ends.states, ends.indptr.astype(np.int32)), shape=shape).tocsc()
-    return reading.PortsOfStates(turned.indptr, turned.indices, turned.data)
+    directed = np.repeat(np.arange(ends.indptr.size - 1, dtype=np.int32), np.diff(ends.indptr))
+    indptr, port = order_by_row(ends.states, n_states)
+    return reading.PortsOfStates(indptr, directed[port], port.astype(np.int32))

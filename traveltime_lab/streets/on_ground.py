@@ -15,10 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 import shapely
-from scipy import sparse
-from scipy.sparse import csgraph
 
 from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray, IndexArray, Int64Array, ObjectArray
+from traveltime_lab.streets.components import weak
 from traveltime_lab.streets.tables import StreetTables
 
 #: Side of a cell. About the distance between junctions in a town (assumed).
@@ -139,10 +138,7 @@ def _groups(column: Int64Array, row: Int64Array) -> Int64Array:
         there = np.flatnonzero(place[at] == place + step)
         pairs.append((there, at[there]))
     a, b = (np.concatenate(ends) for ends in zip(*pairs, strict=True))
-    # Components of scipy 1.11 take indices of 32 bits only.
-    indices = a.astype(np.int32), b.astype(np.int32)
-    joined = sparse.coo_array((np.ones(a.size, np.bool_), indices), shape=(place.size, place.size))
-    return np.asarray(csgraph.connected_components(joined, directed=False)[1][block], np.int64)
+    return weak(a, b, place.size)[1][block].astype(np.int64)
 
 
 def first_cover(

@@ -12,8 +12,6 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 
 from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray, Int32Array, Int64Array
 from traveltime_lab.crs import LocalFrame
@@ -22,6 +20,7 @@ from traveltime_lab.modes import Transportation
 from traveltime_lab.streets import costs
 from traveltime_lab.streets.access_zones import access_zones
 from traveltime_lab.streets.chains import Chains, chains, distinct
+from traveltime_lab.streets.components import order_by_row, strong, weak
 from traveltime_lab.streets.graph import Topology
 from traveltime_lab.streets.restriction_hours import holding
 from traveltime_lab.streets.tables import (
@@ -118,8 +117,8 @@ def _without(whole: Topology, closed: BoolArray) -> Topology:
     place = np.cumsum(kept) - 1
     source = np.repeat(np.arange(whole.n_states), np.diff(whole.indptr))[kept]
     indices = whole.indices[kept]
-    indptr, _ = _csr_order(source, whole.n_states)
-    indptr_rev, order_rev = _csr_order(indices, whole.n_states)
+    indptr, _ = order_by_row(source, whole.n_states)
+    indptr_rev, order_rev = order_by_row(indices, whole.n_states)
     entries = ~np.repeat(closed, np.diff(whole.entry_indptr))
     exits = kept[whole.exit_arcs]
     return replace(
@@ -138,7 +137,7 @@ def _without(whole: Topology, closed: BoolArray) -> Topology:
         exit_indptr=_rows_left(whole.exit_indptr, exits),
         exit_states=whole.exit_states[exits],
         exit_arcs=place[whole.exit_arcs[exits]],
-        component=_weak_components(source, indices, whole.n_states),
+        component=weak(source, indices, whole.n_states)[1],
     )
 
 
@@ -147,24 +146,11 @@ def _rows_left(indptr: Int64Array, kept: BoolArray) -> Int64Array:
     return np.concatenate([[0], np.cumsum(kept)])[indptr].astype(np.int64)
 
 
-def _weak_components(source: AnyArray, target: AnyArray, n_states: int) -> Int32Array:
-    """Return the weakly connected component of each state."""
-    matrix = csr_array((np.ones(source.size), (source, target)), shape=(n_states, n_states))
-    return np.asarray(connected_components(matrix, directed=True, connection="weak")[1].astype(np.int32))
-
-
 def _interleave(forward: AnyArray, backward: AnyArray) -> AnyArray:
     """Return values of directed edges, given those along the edges and those against them."""
     both = np.empty(2 * forward.size, forward.dtype)
     both[0::2], both[1::2] = forward, backward
     return both
-
-
-def _csr_order(rows: AnyArray, n_rows: int) -> tuple[Int32Array, Int64Array]:
-    """Return the index pointer and the stable order that sorts `rows`."""
-    indptr = np.zeros(n_rows + 1, np.int32)
-    np.cumsum(np.bincount(rows, minlength=n_rows), out=indptr[1:])
-    return indptr, np.argsort(rows, kind="stable").astype(np.int64)
 
 
 def junction_of_ends(tables: StreetTables, base: str) -> tuple[Int32Array, Int32Array]:
@@ -304,7 +290,7 @@ def _turns(
 ) -> tuple[Int32Array, Int32Array, Int64Array]:
     """Return the turns between open directed edges, without restrictions; see `turns.turn_arcs`."""
     tail = _interleave(tables.edge_from, tables.edge_to).astype(np.int32)
-    out_indptr, order = _csr_order(tail[edges], tables.node_lng.size)
+    out_indptr, order = order_by_row(tail[edges], tables.node_lng.size)
     bearing_start, bearing_end = bearings(tables, frame)
     junctions = turns.Junctions(
         out_indptr=out_indptr.astype(np.int64),
@@ -387,25 +373,21 @@ def _finish(
     along: Chains,
 ) -> Topology:
     """Sort the arcs into the forward and the transposed CSR and find the components of the graph."""
-    indptr, order = _csr_order(source, n_states)
+    indptr, order = order_by_row(source, n_states)
     place = np.empty(order.size, np.int64)
     place[order] = np.arange(order.size)
     indices = target[order]
-    indptr_rev, order_rev = _csr_order(indices, n_states)
+    indptr_rev, order_rev = order_by_row(indices, n_states)
     indices_rev = source[order][order_rev]
-    matrix = csr_array((np.ones(indices.size), indices, indptr), shape=(n_states, n_states), copy=True)
-    # SciPy 1.14 does not end on some graphs with parallel arcs.
-    matrix.sum_duplicates()
-    n_parts, strong = connected_components(matrix, directed=True, connection="strong")
-    sizes = _sizes(strong, n_parts, strong[source[source == target]], state_edge, along)
+    n_groups, group = strong(indptr, indices)
+    sizes = _sizes(group, n_groups, group[source[source == target]], state_edge, along)
     has_arcs = np.diff(indptr) + np.diff(indptr_rev) > 0
     largest = int(sizes.max(initial=0))
-    is_main = (sizes >= min(MINIMUM_REACHABILITY, max(largest, 1)))[strong] & has_arcs
+    is_main = (sizes >= min(MINIMUM_REACHABILITY, max(largest, 1)))[group] & has_arcs
     leads_to_main = reading.reach(indptr_rev, indices_rev, is_main)
     led_from_main = reading.reach(indptr, indices, is_main)
     exit_arcs_sorted = place[exit_arcs]
     exit_states = indices[exit_arcs_sorted]
-    _, weak = connected_components(matrix, directed=True, connection="weak")
     return Topology(
         is_open=is_open,
         takes_points=is_open,
@@ -425,7 +407,7 @@ def _finish(
         state_edge=state_edge,
         can_leave=any_port(exit_indptr, leads_to_main[exit_states]),
         can_arrive=any_port(entry_indptr, led_from_main[entry_states]),
-        component=weak.astype(np.int32),
+        component=weak(source, target, n_states)[1],
         chain=along.of_edge,
         ends_chain=along.ends,
     )
