@@ -225,7 +225,7 @@ def test_a_wheel_without_kernels_is_pure(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.delenv("TRAVELTIME_LAB_KERNELS", raising=False)
     with build(tmp_path / "dist") as wheel:
         assert str(wheel.filename).endswith("-py3-none-any.whl")
-        assert not [name for name in wheel.namelist() if name.endswith((".zip", ".nbc"))]
+        assert not [name for name in wheel.namelist() if name.endswith((".nbc", "ready.zip"))]
         (metadata,) = [wheel.read(name).decode() for name in wheel.namelist() if name.endswith("METADATA")]
     assert "numba==" not in metadata
 

@@ -25,8 +25,8 @@ def _resealed(content: bytes) -> bytes:
     rows = json.loads(content[end - length : end])
     rows = [(name, begin, stop, zlib.crc32(content[begin:stop])) for name, begin, stop, _ in rows]
     text = json.dumps(rows).encode()
-    # The table may have become longer or shorter by some digits.
-    text += b" " * (length - len(text))
-    if len(text) != length:
-        return content
-    return content[: end - length] + text + checksums._TABLE_END.pack(length, zlib.crc32(text), mark) + content[footer:]
+    # It is padded, so that the footer remains aligned if the table has become longer by some digits.
+    text += b" " * (-(len(text) - length) % 8 if len(text) > length else length - len(text))
+    return (
+        content[: end - length] + text + checksums._TABLE_END.pack(len(text), zlib.crc32(text), mark) + content[footer:]
+    )

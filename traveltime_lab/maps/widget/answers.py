@@ -90,8 +90,9 @@ def areas(network: Network, query: Query, *, step: Step = _no_step) -> gpd.GeoDa
     Returns
     -------
     GeoDataFrame
-        One row per origin and ring in EPSG:4326, small rings first: ``origin`` (its name, or the type of combination if
-        origins are combined), ``travel_time`` or ``distance``, ``reason`` (why the area is empty) and ``geometry``.
+        One row per origin and ring in EPSG:4326, by origin, small rings first: ``origin`` (its name, or the type of
+        combination if origins are combined), ``travel_time`` or ``distance``, ``reason`` (why the area is empty) and
+        ``geometry``.
 
     Raises
     ------
@@ -101,23 +102,19 @@ def areas(network: Network, query: Query, *, step: Step = _no_step) -> gpd.GeoDa
     if not query.origins:
         raise InputError(NO_ORIGIN)
     batches = _batches(network, query.origins)
-    total, done = len(batches) * len(query.limits), 0
-    parts = []
-    for limit in query.limits:
-        rows = []
-        for batch in batches:
-            step(done, total)
-            rows.append(_shapes(network, table_of(batch), query, limit))
-            done += 1
-        ring = pd.concat(rows).loc[[origin.name for origin in query.origins]].reset_index(names="origin")
-        parts.append(ring if query.combine == "each" else _combined(network, ring, query, limit))
-    step(total, total)
-    columns = ["origin", query.measure, "reason", "geometry"]
-    drawn = pd.concat(parts, ignore_index=True)[columns]
-    order = [origin.name for origin in query.origins]
-    if query.combine == "each" and len(order) > 1:
-        drawn = drawn.iloc[drawn["origin"].map(order.index).argsort(kind="stable")].reset_index(drop=True)
-    drawn.attrs = {}  # the receipt of one of several searches
+    found = []
+    for done, batch in enumerate(batches):
+        step(done, len(batches))
+        found.append(_shapes(network, table_of(batch), query))
+    step(len(batches), len(batches))
+    drawn = pd.concat(found).loc[[origin.name for origin in query.origins]].reset_index(names="origin")
+    if query.combine != "each":
+        drawn = pd.concat(
+            [_combined(network, drawn[drawn[query.measure] == limit], query, limit) for limit in query.limits],
+            ignore_index=True,
+        )
+    drawn = drawn[["origin", query.measure, "reason", "geometry"]]
+    drawn.attrs = {}  # the receipt of one of several batches
     return drawn
 
 
@@ -157,13 +154,14 @@ def _looks_swapped(network: Network, origin: Origin, *, margin: float = 0.0) -> 
     return not inside(origin.lng, origin.lat) and inside(origin.lat, origin.lng)
 
 
-def _shapes(network: Network, origins: gpd.GeoDataFrame, query: Query, limit: int) -> gpd.GeoDataFrame:
-    """Return the areas of one ring."""
+def _shapes(network: Network, origins: gpd.GeoDataFrame, query: Query) -> gpd.GeoDataFrame:
+    """Return the areas of all rings, from one search of each origin."""
+    limits = list(query.limits)
     if query.measure == "distance":
-        return distance_map(network, origins, distance=limit, **query.options)
+        return distance_map(network, origins, distance=limits, **query.options)
     # Warnings are displayed on the map, see `service_remarks`.
     with service_warnings_to(lambda text: None):
-        return time_map(network, origins, travel_time=limit, **query.options)
+        return time_map(network, origins, travel_time=limits, **query.options)
 
 
 def _combined(network: Network, ring: gpd.GeoDataFrame, query: Query, limit: int) -> gpd.GeoDataFrame:
@@ -299,7 +297,7 @@ def code_of(query: Query, *, is_compared: bool = False) -> str:
     options = "".join(f", {name}={value!r}" for name, value in query.options.items())
     lines = [
         "import geopandas as gpd",
-        "import pandas as pd",
+        *(["import pandas as pd"] if query.combine != "each" else []),
         "",
         "import traveltime_lab as tl",
         "",
@@ -310,23 +308,26 @@ def code_of(query: Query, *, is_compared: bool = False) -> str:
         '    crs="EPSG:4326",',
         ")",
     ]
-    body = [
-        "areas = []",
-        f"for limit in {list(query.limits)}:  # {'seconds' if function == 'time_map' else 'metres'}",
-        f"    ring = tl.{function}(network, origins, {query.measure}=limit{options})",
-    ]
+    limits = list(query.limits) if len(query.limits) > 1 else query.limits[0]
+    unit = "seconds" if function == "time_map" else "metres"
+    search = f"tl.{function}(network, origins, {query.measure}={limits}{options})"
     if query.combine == "each":
-        body.append('    areas.append(ring.rename_axis("origin").reset_index())')
+        body = [f"areas = {search}  # {unit}", 'areas = areas.rename_axis("origin").reset_index()']
     else:
         arguments = "ring.iloc[:1], ring.iloc[1:]" if query.combine == "difference" else "ring"
-        body.append(f"    ring = tl.{query.combine}({arguments})")
-        body.append(f"    areas.append(ring.assign(origin={query.combine!r}, {query.measure}=limit))")
-    whole = "pd.concat(areas, ignore_index=True)"
+        body = [
+            f"rings = {search}  # {unit}",
+            "areas = pd.concat(",
+            f"    [tl.{query.combine}({arguments}).assign(origin={query.combine!r}, {query.measure}=limit)",
+            f"     for limit, ring in rings.groupby({query.measure!r})],",
+            "    ignore_index=True,",
+            ")",
+        ]
     if not is_compared:
-        return "\n".join([*lines, *body, f"areas = {whole}", "tl.plot(network, areas, origins)"])
+        return "\n".join([*lines, *body, "tl.plot(network, areas, origins)"])
     return "\n".join(
         [
-            *lines, "", "", "def areas_of(network):", *(f"    {line}" for line in body), f"    return {whole}", "", "",
+            *lines, "", "", "def areas_of(network):", *(f"    {line}" for line in body), "    return areas", "", "",
             "before, after = areas_of(network), areas_of(network_after)",
             "tl.side_by_side(network, before, after, origins, network_after=network_after)",
         ]
