@@ -152,6 +152,7 @@ BUILDER = """
 
 
 @pytest.mark.parametrize("limit", [0, 1000, 100_000])
+@pytest.mark.slow
 def test_a_full_temporary_folder_does_not_end_the_process(tmp_path: Path, limit: int) -> None:
     nodes = {i: (8.0 + 0.00001 * i, 50.0) for i in range(30_000)}
     ways = [(i, f"{i} {i + 1}", "highway=residential") for i in range(29_000)]

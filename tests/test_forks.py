@@ -79,6 +79,7 @@ def run(saved: str, script: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_fork_after_a_search(saved: str) -> None:
     run(
         saved,
@@ -190,6 +191,7 @@ def test_fork_while_a_lock_is_held(saved: str) -> None:
     )
 
 
+@pytest.mark.slow
 def test_application_made_before_forks(saved: str) -> None:
     """As servers with preloading do: networks and application in the parent, a server in each child."""
     pytest.importorskip("uvicorn", reason="the extra 'server' is not installed")

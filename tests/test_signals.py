@@ -62,6 +62,7 @@ print(n_interrupted)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are sent otherwise on this system")
+@pytest.mark.slow
 def test_searches_are_interrupted_without_a_crash() -> None:
     done = subprocess.run([sys.executable, "-c", SEARCHES], capture_output=True, text=True, timeout=300, check=False)
     assert (done.returncode, done.stdout.strip()) == (0, "40"), done.stderr

@@ -156,6 +156,7 @@ def test_an_interruption_without_words(monkeypatch: pytest.MonkeyPatch, capsys: 
 
 @pytest.mark.skipif(os.name == "nt", reason="no signals")
 @pytest.mark.parametrize("sent", ["SIGINT", "SIGTERM"])
+@pytest.mark.slow
 def test_a_signal_in_the_middle(files: Path, tmp_path: Path, sent: str) -> None:
     given = [*arguments(files, tmp_path / "m"), "--part-size", "15"]
     with subprocess.Popen(
@@ -175,6 +176,7 @@ def test_a_signal_in_the_middle(files: Path, tmp_path: Path, sent: str) -> None:
 @pytest.mark.skipif(os.name == "nt", reason="no signals")
 @pytest.mark.parametrize("sent", ["SIGINT", "SIGTERM"])
 @pytest.mark.parametrize("module", ["traveltime_lab.cli", "argparse", "pandas", "numba", "traveltime_lab.jobs.matrix"])
+@pytest.mark.slow
 def test_a_signal_during_the_start(files: Path, tmp_path: Path, module: str, sent: str) -> None:
     """Whatever is being imported, the status is the one that is documented."""
     code = (

@@ -55,6 +55,7 @@ def stop_after(n_parts: int, error: BaseException) -> Callable[[int, int], None]
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks on this system")
 @pytest.mark.filterwarnings("ignore:.*use of fork.*:DeprecationWarning")
+@pytest.mark.slow
 def test_killed_at_any_moment(town: Network, whole: dict[str, str], tmp_path: Path) -> None:
     target, dice = tmp_path / "m", random.Random()
     begin = time.perf_counter()
@@ -104,6 +105,7 @@ def test_a_full_disk(town: Network, whole: dict[str, str], tmp_path: Path, at: s
     assert checksums(target) == whole
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_full_when_the_list_is_written(town: Network, tmp_path: Path) -> None:
     target, homes = tmp_path / "m", points(120, 1)  # so many parts that their list is larger than each of them
 
@@ -283,6 +285,7 @@ def test_folders_of_others_are_left_alone(town: Network, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("of_folders", [True, False], ids=["folder", "file, as on Windows"])
+@pytest.mark.slow
 def test_two_at_a_time_are_refused(
     town: Network, whole: dict[str, str], tmp_path: Path, of_folders: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -269,6 +269,7 @@ def test_errors_of_workers_are_those_of_the_library(
         tl.write_matrix(saved, HOMES, SHOPS, tmp_path / "m", executor=wrong, progress=False, **ON_FOOT)
 
 
+@pytest.mark.slow
 def test_a_cluster_whose_only_worker_is_killed(town: Network, plain: Path, tmp_path: Path) -> None:
     distributed = pytest.importorskip("distributed")
     # What was scattered is lost with the worker; with several workers it is not.

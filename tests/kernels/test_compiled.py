@@ -91,6 +91,7 @@ print(*sorted({made.name for made in compiled.compilations()}))
 """
 
 
+@pytest.mark.slow
 def test_a_changed_constant_changes_every_caller(copy: Path) -> None:
     linked = "transit.trip_instances.link_blocks"
     assert answer(start(copy, CALLERS)) == ["1000", "1", linked, "transit.walks.straight_ms"]
@@ -125,6 +126,7 @@ print(low(Pair(1, 2)))
 """
 
 
+@pytest.mark.slow
 def test_a_changed_named_tuple_of_a_caller(copy: Path) -> None:
     (copy / "traveltime_lab" / "kernels" / "trial.py").write_text(TRIAL)
     assert answer(start(copy, TRIAL_CALLER.replace("FIELDS", "low: int; high: int"))) == ["1"]

@@ -131,6 +131,7 @@ class TestHelper:
         with settings.override(threads=1):
             assert warm_up.start_helper(["demo"]) == len(list(warm_up.listed(["demo"])))
 
+    @pytest.mark.slow
     def test_it_begins_at_the_end_and_stops_with_its_parent(self, tmp_path: Path) -> None:
         code = (
             "import time\n"
@@ -147,6 +148,7 @@ class TestHelper:
 
     @pytest.mark.skipif(sys.platform != "linux", reason="looks for the process below /proc")
     @pytest.mark.parametrize("signal_name", ["SIGTERM", "SIGKILL"])
+    @pytest.mark.slow
     def test_it_ends_when_its_parent_is_killed(self, signal_name: str, tmp_path: Path) -> None:
         code = (
             "import os, signal, subprocess\n"

@@ -211,6 +211,7 @@ def test_side_by_side(browser: Browser, lab: str, shoot: Callable[[Page, str], N
     page.close()
 
 
+@pytest.mark.slow
 def test_exported_page(browser: Browser, tmp_path: Path, shoot: Callable[[Page, str], None]) -> None:
     network, places = tl.sample_network(), tl.sample_points()
     made = tl.TravelTimeMap(network, places.iloc[[0, 1]], travel_time=900)

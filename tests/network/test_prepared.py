@@ -184,6 +184,7 @@ def times_in_a_worker(path: Path | Network, mode: str) -> tuple[tuple[str, ...],
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
+@pytest.mark.slow
 def test_workers(plain: Path, ready: Path, method: str) -> None:
     if method not in multiprocessing.get_all_start_methods():
         pytest.skip(f"no {method} here")
@@ -222,6 +223,7 @@ ACCEPTED = st.sampled_from(["both_drivable_and_walkable", "any_drivable"])
     towns(), MEANS, MEANS, ACCEPTED, st.sampled_from(["2026-03-03T08:30", None]), st.sampled_from(["time", "distance"])
 )
 @hypothesis_settings(max_examples=60, suppress_health_check=list(HealthCheck))
+@pytest.mark.slow
 def test_another_question_gets_its_own_answer(
     network: Network, prepared_for: Transportation, asked: Transportation, accept: str, moment: str | None, metric: Any
 ) -> None:

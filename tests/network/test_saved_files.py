@@ -62,6 +62,7 @@ def assert_refused(path: Path, at: int, damage: bytes) -> None:
     assert path.name in str(caught.value)
 
 
+@pytest.mark.slow
 def test_every_flipped_bit_is_an_error(city: Path) -> None:
     content = city.read_bytes()
     dice = random.Random(13)
@@ -269,6 +270,7 @@ ANY_NUMBER = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_every_column_is_checked(prepared_file: Path, tmp_path: Path) -> None:
     """Each column of a file with hostile content and valid checksums: refused by name, or a value like any other."""
     table = table_of(prepared_file)
@@ -406,6 +408,7 @@ USER = """
 
 
 @pytest.mark.parametrize("ruin", ["truncate", "overwrite", "delete"])
+@pytest.mark.slow
 def test_a_file_may_be_overwritten_while_it_is_in_use(city: Path, ruin: str) -> None:
     arguments = [sys.executable, "-W", "ignore", "-c", textwrap.dedent(USER), str(city)]
     with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:

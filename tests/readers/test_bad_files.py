@@ -478,6 +478,7 @@ class TestKilledWhileSaving:
         # What was left behind does not disturb the next save and load.
         assert load_network(network.save(target)).fingerprint == network.fingerprint
 
+    @pytest.mark.slow
     def test_at_any_moment_the_file_is_whole(self, network, saved, tmp_path):
         target = tmp_path / "target.network"
         for after_s in (0.0, 0.005, 0.041):

@@ -118,6 +118,7 @@ def test_endless_fields(row: str, tmp_path: Path) -> None:
         read_feed(path)
 
 
+@pytest.mark.slow
 def test_damaged_directories_of_zips(tmp_path: Path) -> None:
     """Each byte of the directory at the end of a zip, changed: all is read, or the error says that it cannot be."""
     path = feed(tmp_path)

@@ -519,6 +519,7 @@ def test_cyclists_are_not_slower_than_pushing(tags, highway):
 
 
 @given(WAY_TAGS, HIGHWAYS)
+@pytest.mark.slow
 def test_a_way_drawn_the_other_way_round_is_the_same_street(tags, highway):
     tags = {**tags, "highway": highway}
     there, back = interpret(tags), interpret(_reversed(tags))

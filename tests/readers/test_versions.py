@@ -188,8 +188,14 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Iterable[Ite
     return read
 
 
+#: Objects whose tests are ordinary ones.
+FEW = ("street", "node of a street", "turn restriction")
+
+
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("name", OBJECTS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in FEW else pytest.mark.slow) for name in OBJECTS]
+)
 def test_each_object_counts_once(
     tmp_path: Path, expected: Callable[[Iterable[Item]], list[Any]], name: str, kind: str
 ) -> None:
@@ -240,6 +246,7 @@ def test_what_was_left_out_is_reported(tmp_path: Path) -> None:
 
 @given(st.data())
 @settings(max_examples=12, deadline=None)
+@pytest.mark.slow
 def test_any_mix_equals_the_slow_twin(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     """Draw several versions of several objects in any order, with the same content if the version is the same."""
     folder = tmp_path_factory.mktemp("mix", numbered=True)

@@ -201,6 +201,7 @@ SPOTS = worlds.at((0.0, 0.0), (190.0, 210.0), (420.0, 30.0), (100.0, 380.0), (61
 
 @settings(max_examples=60)
 @given(worlds.towns(), st.data())
+@pytest.mark.slow
 def test_closing_never_gains_and_reopening_restores(town: Network, data: Any) -> None:
     edges = data.draw(st.lists(st.integers(0, town.n_edges - 1), min_size=1, max_size=6))
     closed = town.with_changes(

@@ -239,6 +239,7 @@ OTHER_KPH = {"motorway": 110, "trunk": 90, "primary": 55, "secondary": 45, "tert
 
 # The speeds are not those of any factors, so they need not settle.
 @pytest.mark.filterwarnings("ignore:factors have not settled")
+@pytest.mark.slow
 def test_times_of_another_engine(porto_alegre: Network) -> None:
     nx = pytest.importorskip("networkx")
     with pytest.warns(UserWarning, match="the exported graph of driving is without"):
@@ -296,6 +297,7 @@ def test_what_is_refused(grid: Network, given: dict[str, object], error: type[Ex
         calibrate_speeds(grid, **{"observed": pd.DataFrame(columns), **arguments})
 
 
+@pytest.mark.slow
 def test_a_receipt_of_a_calibration_can_be_replayed(
     grid: Network, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -651,6 +651,7 @@ class TestBadInput:
     st.sampled_from([None, 300]),
     st.integers(0, 2**32 - 1),
 )
+@pytest.mark.slow
 def test_explanations_agree_with_times(
     tmp_path_factory: pytest.TempPathFactory,
     place: Any,
@@ -680,6 +681,7 @@ def test_explanations_agree_with_times(
         assert found.is_reached or not unneeded(found, network, origin, destination, **how)
 
 
+@pytest.mark.slow
 def test_the_sample(porto_alegre: tl.Network) -> None:
     from traveltime_lab import sample_points
 

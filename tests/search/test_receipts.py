@@ -274,6 +274,7 @@ def test_tables_that_a_receipt_has_only_a_hash_of(
         tl.replay(many, town, origins=labelled.drop(columns="people"))
 
 
+@pytest.mark.slow
 def test_in_a_fresh_process(town: Network, places: gpd.GeoDataFrame, tmp_path: Path) -> None:
     town.save(tmp_path / "town.network")
     tl.time_map(town, places, travel_time=300, transportation="walking").to_parquet(tmp_path / "areas.parquet")

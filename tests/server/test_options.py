@@ -554,6 +554,7 @@ def hidden(service: Door, array: Array, kinds: list[str], *, of_transportation: 
 @pytest.mark.parametrize(
     "path", ["/v4/time-map", "/v4/distance-map", "/v4/time-filter", "/v4/time-filter/postcode-districts"]
 )
+@pytest.mark.slow
 def test_no_option_hides_another(service: Door, path: str) -> None:
     """An option that changes the answer changes it beside each other option, too, with some type at least."""
     array = next(array for array in ARRAYS if array.path == path)

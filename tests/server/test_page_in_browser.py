@@ -123,6 +123,7 @@ def point(page: Page, x: float, y: float) -> tuple[float, float]:
     return box["x"] + x * box["width"], box["y"] + y * box["height"]
 
 
+@pytest.mark.slow
 def test_click_drag_mode_and_time(url: Served, visit: Callable[..., Page]) -> None:
     page = visit(url.page, 1400)
     page.locator("#controls").wait_for()
@@ -164,6 +165,7 @@ def test_click_drag_mode_and_time(url: Served, visit: Callable[..., Page]) -> No
     page.locator("#sign-in").wait_for()
 
 
+@pytest.mark.slow
 def test_union_and_copied_requests(url: Served, visit: Callable[..., Page]) -> None:
     page = visit(url, 1400)
     sign_in(page, url)
@@ -200,6 +202,7 @@ def test_union_and_copied_requests(url: Served, visit: Callable[..., Page]) -> N
     picture(page, "4-union-and-code")
 
 
+@pytest.mark.slow
 def test_narrow(url: Served, visit: Callable[..., Page]) -> None:
     page = visit(url, 400)
     page.get_by_label("Application id").fill(url.app_id)
@@ -250,6 +253,7 @@ def test_narrow(url: Served, visit: Callable[..., Page]) -> None:
     assert page.locator("#no-origins").is_visible()
 
 
+@pytest.mark.slow
 def test_a_route_goes_with_what_it_was_asked_for(url: Served, visit: Callable[..., Page]) -> None:
     page = visit(url, 1400)
     sign_in(page, url)

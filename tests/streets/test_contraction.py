@@ -87,6 +87,7 @@ def as_ports(rows: list[dict[int, int]]) -> Ports:
 
 @settings(max_examples=300, deadline=None)
 @given(st.data())
+@pytest.mark.slow
 def test_labels_are_those_of_networkx(data: st.DataObject) -> None:
     n, arcs = data.draw(digraphs())
     seeds, reads = data.draw(port_rows(n)), data.draw(port_rows(n))

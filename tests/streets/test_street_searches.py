@@ -96,6 +96,7 @@ def test_times_equal_networkx_in_helsinki(helsinki, mode):
 
 
 @pytest.mark.parametrize("mode", ["cycling", "driving"])
+@pytest.mark.slow
 def test_times_equal_networkx_in_porto_alegre(porto_alegre, mode):
     compare_with_networkx(porto_alegre, mode, 2, 40, 1)
 

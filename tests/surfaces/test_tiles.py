@@ -38,6 +38,7 @@ def fresh(monkeypatch: pytest.MonkeyPatch):
 # Origins on islands, after a search that has tied blocks to streets which these do not need.
 @example(3849, 3, "driving", "medium", [200, 900], False, "enabled", 1000, False)
 @example(6220, 3, "driving", "high", 90, False, "disabled", 1000, False)
+@pytest.mark.slow
 def test_shapes_do_not_depend_on_the_blocks_that_are_known(
     helsinki, porto_alegre, monkeypatch, fresh, seed, n, mode, level, limit, is_arrival, penalty, threshold, is_south
 ):

@@ -148,6 +148,7 @@ def drawn_feed(folder: Path, town: Any, rng: np.random.Generator) -> Path:
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(towns(), MEANS, st.sampled_from(ASKED), st.integers(-120, 900), st.integers(0, 2**32 - 1))
+@pytest.mark.slow
 def test_distances_in_random_towns(
     tmp_path_factory: pytest.TempPathFactory,
     town: Any,
@@ -228,6 +229,7 @@ def city(request: pytest.FixtureRequest) -> tuple[str, tl.Network]:
     return request.param, tl.build_network(folder / FILES[request.param], gtfs=folder / "gtfs.zip")
 
 
+@pytest.mark.slow
 def test_distances_in_cities(city: tuple[str, tl.Network]) -> None:
     name, network = city
     leaving, arriving = CITIES[name]

@@ -83,6 +83,7 @@ def test_earliest_arrivals_equal_the_connection_scan(table, access, moment, opti
 
 @settings(max_examples=500, deadline=None)
 @given(tables, access_lists, moments, options)
+@pytest.mark.slow
 def test_latest_departures_equal_the_connection_scan(table, access, moment, options):
     moment = 170 - moment
     expected = arriving(TransitOracle(table), access, moment, options)
