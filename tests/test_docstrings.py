@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from traveltime_lab.network.network import Network
 
 #: Modules whose own examples run, too.
-MODULES = ("_interrupts", "_memo", "_progress", "errors", "moments", "settings")
+MODULES = ("errors", "moments", "runtime.interrupts", "runtime.memo", "runtime.progress", "settings")
 
 PUBLIC = sorted(name for name in tl.__all__ if callable(getattr(tl, name)))
 #: Errors are shown by the module that has them.

@@ -147,7 +147,7 @@ def test_fork_while_a_lock_is_held(saved: str) -> None:
         """
         from numba.core.compiler_lock import global_compiler_lock
         import traveltime_lab.kernels.compiled
-        from traveltime_lab._memo import Derived, Memo
+        from traveltime_lab.runtime.memo import Derived, Memo
 
         class Owner:
             memo = Memo()

@@ -16,8 +16,8 @@ from tests.support import worlds
 from tests.support.large_jobs import grid
 from tests.support.osm_files import osm_xml
 from tests.support.towns import blocks
-from traveltime_lab import _progress
 from traveltime_lab.kernels import compiled
+from traveltime_lab.runtime import progress as watching
 from traveltime_lab.settings import settings
 
 pytestmark = pytest.mark.quick
@@ -146,7 +146,7 @@ def test_an_error_of_the_function_ends_the_search(call: Callable[..., Any]) -> N
 
     with pytest.raises(ZeroDivisionError):
         call("time_map", stop)
-    assert not _progress.is_watched()
+    assert not watching.is_watched()
 
 
 class Screen:
@@ -166,8 +166,8 @@ class Screen:
 
 
 def test_the_first_search_says_that_it_compiles(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert any(isinstance(watch, _progress.CompilationBar) for watch in compiled.watchers)
-    bar = _progress.CompilationBar()
+    assert any(isinstance(watch, watching.CompilationBar) for watch in compiled.watchers)
+    bar = watching.CompilationBar()
 
     def compile_two() -> str:
         monkeypatch.setattr(sys, "stderr", Screen())

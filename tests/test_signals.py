@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from traveltime_lab import _signals
 from traveltime_lab.kernels.compiled import kernel
+from traveltime_lab.runtime import signals
 
 pytestmark = pytest.mark.quick
 
@@ -91,13 +91,13 @@ def test_signals_in_a_kernel_are_handled_after_it(handler: Any) -> None:
         signal.raise_signal(signal.SIGINT)
         seen.append("end of work")
 
-    for block in (_signals.held(), contextlib.nullcontext()):
+    for block in (signals.held(), contextlib.nullcontext()):
         with pytest.raises(StopError), block:
-            _signals.call(work)
+            signals.call(work)
     assert seen == ["end of work"] * 2
     assert signal.getsignal(signal.SIGINT) is handler
     # What was held is handled once.
-    _signals.call(seen.clear)
+    signals.call(seen.clear)
 
 
 def test_signals_in_a_finalizer_are_handled_later(handler: Any) -> None:
@@ -105,15 +105,15 @@ def test_signals_in_a_finalizer_are_handled_later(handler: Any) -> None:
 
     class Thing:
         def __del__(self) -> None:
-            _signals.postpone(signal.raise_signal, signal.SIGINT)
+            signals.postpone(signal.raise_signal, signal.SIGINT)
 
     def work(*, with_kernel: bool) -> None:
-        with _signals.held():
+        with signals.held():
             thing = Thing()
             del thing
             seen.append("after the finalizer")
             if with_kernel:
-                _signals.call(seen.append, "kernel")
+                signals.call(seen.append, "kernel")
                 seen.append("after the kernel")
 
     for with_kernel in (False, True):
@@ -124,7 +124,7 @@ def test_signals_in_a_finalizer_are_handled_later(handler: Any) -> None:
 
 
 def test_signals_between_kernels_are_handled_at_once(handler: Any) -> None:
-    with pytest.raises(StopError), _signals.held():
+    with pytest.raises(StopError), signals.held():
         signal.raise_signal(signal.SIGINT)
         pytest.fail("the handler was not called")
     assert signal.getsignal(signal.SIGINT) is handler
@@ -134,7 +134,7 @@ def test_a_handler_that_is_set_meanwhile_stays(handler: Any) -> None:
     def other(_number: int, _frame: Any) -> None:
         pytest.fail("no signal is sent")
 
-    with _signals.held():
+    with signals.held():
         signal.signal(signal.SIGINT, other)
     assert signal.getsignal(signal.SIGINT) is other
 
@@ -143,9 +143,9 @@ def test_other_threads_set_no_handlers(handler: Any) -> None:
     found = []
 
     def work() -> None:
-        with _signals.held():
+        with signals.held():
             found.append(signal.getsignal(signal.SIGINT))
-            found.append(_signals.call(abs, -1))
+            found.append(signals.call(abs, -1))
 
     thread = threading.Thread(target=work)
     thread.start()

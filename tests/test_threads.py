@@ -8,11 +8,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from traveltime_lab import _threads
-from traveltime_lab._interrupts import interruptible
-from traveltime_lab._memo import Derived, Memo
-from traveltime_lab._threads import map_ahead, side_by_side
 from traveltime_lab.errors import InterruptedSearchError
+from traveltime_lab.runtime.interrupts import interruptible
+from traveltime_lab.runtime.memo import Derived, Memo
+from traveltime_lab.runtime.threads import _pool, map_ahead, side_by_side
 from traveltime_lab.settings import settings
 
 pytestmark = pytest.mark.quick
@@ -139,4 +138,4 @@ def test_a_value_for_all_searches_is_finished_when_the_one_that_began_it_is_canc
 def test_the_pool_is_kept(threads: int) -> None:
     if threads > 1:
         side_by_side([lambda: None] * 4)
-        assert _threads._pool(threads - 1) is _threads._pool(threads - 1)
+        assert _pool(threads - 1) is _pool(threads - 1)

@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 
 from traveltime_lab._arrays import FloatArray
-from traveltime_lab._warnings import warn
 from traveltime_lab.errors import InputError, LimitError
+from traveltime_lab.runtime.warnings import warn
 
 
 def whole(value: Any, name: str, least: int, most: int, unit: str) -> int:

@@ -12,8 +12,8 @@ import inspect
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final, TypeVar, cast
 
-from traveltime_lab._signals import held
 from traveltime_lab.errors import KeywordError
+from traveltime_lab.runtime.signals import held
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 

@@ -20,9 +20,9 @@ import shapely
 
 from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray
 from traveltime_lab._checks import number
-from traveltime_lab._threads import even_slices, side_by_side
 from traveltime_lab.crs import WGS84
 from traveltime_lab.errors import CoordinateError, CrsError, InputError
+from traveltime_lab.runtime.threads import even_slices, side_by_side
 
 #: West, south, east, north in EPSG:4326; west is larger than east if the box crosses the 180th meridian.
 Bounds: TypeAlias = tuple[float, float, float, float]

@@ -18,10 +18,10 @@ import pytest
 
 import traveltime_lab as tl
 from tests.support.large_jobs import HOW, ON_FOOT, Strange, checksums, grid, manifest, points
-from traveltime_lab import _executors as executors
 from traveltime_lab.jobs import job
 from traveltime_lab.jobs.matrix import MatrixJob
 from traveltime_lab.network.network import Network
+from traveltime_lab.runtime import executors
 from traveltime_lab.settings import settings
 
 # Forked workers start at once; those of the command are spawned (`test_commands`).

@@ -22,7 +22,6 @@ from tests.support import oracles_accessibility as twin
 from tests.support.large_jobs import HOW, Strange
 from tests.support.towns import blocks
 from tests.support.worlds import at
-from traveltime_lab import _threads
 from traveltime_lab.kernels.transit.patterns import UNREACHED
 from traveltime_lab.search.accessibility import measures
 from traveltime_lab.search.accessibility.decay import table_of
@@ -341,7 +340,7 @@ def test_a_matrix_and_arithmetic(
     decay = tl.Decay("gaussian", scale=250)
     with monkeypatch.context() as patched:
         if size is not None:
-            patched.setattr(_threads, "BLOCK", size)
+            patched.setattr("traveltime_lab.runtime.threads.BLOCK", size)
             patched.setattr(measures, "_AT_ONCE", size)
             patched.setattr(measures, "_MOST_KEPT", 0)
         shared = {"values": ["beds", "doctors"], "travel_time": limits, **how}

@@ -11,7 +11,6 @@ import pytest
 import traveltime_lab as tl
 from tests.support.large_jobs import grid, points
 from tests.support.worlds import at
-from traveltime_lab import _threads
 from traveltime_lab.network.network import Network
 from traveltime_lab.search import nearest as module
 from traveltime_lab.streets import k_nearest
@@ -65,7 +64,7 @@ def test_equals_the_sorted_matrix(
     expected = expected_rows(town, origins, places, k, **ON_FOOT)
     assert {row[2] is None for row in expected} == {True, False}
     for block, keys in ((2_000_000, 2_000_000), (60, 25)):
-        monkeypatch.setattr(_threads, "BLOCK", block)
+        monkeypatch.setattr("traveltime_lab.runtime.threads.BLOCK", block)
         monkeypatch.setattr(k_nearest, "_KEYS", keys)
         found = tl.nearest(town, origins, places, k=k, properties=BOTH, **ON_FOOT)
         assert rows_of(found) == expected

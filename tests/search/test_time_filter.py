@@ -12,7 +12,6 @@ import shapely
 
 import traveltime_lab as tl
 from tests.support.worlds import FRAME, at, world
-from traveltime_lab import _threads
 
 pytestmark = pytest.mark.quick
 
@@ -107,7 +106,7 @@ def test_forms_hold_the_same_answers(town):
 @pytest.mark.parametrize("labels", [list, lambda n: [f"p{i}" for i in n], lambda n: [i / 4 for i in n]])
 @pytest.mark.parametrize(("n_origins", "n_destinations"), [(12, 30), (30, 12), (40, 1)])
 def test_sparse_is_what_pairs_reach_in_any_number_of_blocks(town, monkeypatch, labels, n_origins, n_destinations):
-    monkeypatch.setattr(_threads, "BLOCK", 70)
+    monkeypatch.setattr("traveltime_lab.runtime.threads.BLOCK", 70)
     rng = np.random.default_rng(8)
     origins, destinations = (at(*rng.uniform((0, -300), (1200, 800), (n, 2))) for n in (n_origins, n_destinations))
     origins.index = labels(range(n_origins))

@@ -22,8 +22,8 @@ import traveltime_lab as tl
 from tests.support import worlds
 from tests.support.door import CENTRE, PAIR, TERMINAL, Door, assert_error, locations, matrix_search, ok, time_map_search
 from tests.support.requests import RIGHT
-from traveltime_lab._interrupts import interruptible
 from traveltime_lab.errors import InterruptedSearchError
+from traveltime_lab.runtime.interrupts import interruptible
 from traveltime_lab.search import time_map
 from traveltime_lab.server import listening
 from traveltime_lab.server.app import create_app

@@ -21,7 +21,7 @@ from tests.support.protobuf import matrix_message
 from tests.support.requests import FAST, QUERIES, RIGHT
 from tests.support.towns import two_feeds
 from tests.support.worlds import at
-from traveltime_lab._warnings import warn
+from traveltime_lab.runtime.warnings import warn
 from traveltime_lab.server import app as app_module
 from traveltime_lab.server.app import create_app
 from traveltime_lab.server.atlas import Atlas

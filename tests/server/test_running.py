@@ -38,8 +38,8 @@ from tests.support.door import (
     time_map_search,
 )
 from tests.support.requests import RIGHT
-from traveltime_lab._interrupts import checkpoint
 from traveltime_lab.errors import InputError, InterruptedSearchError, MissingFileError
+from traveltime_lab.runtime.interrupts import checkpoint
 from traveltime_lab.search import time_map
 from traveltime_lab.server import app as application
 from traveltime_lab.server import auth, tls

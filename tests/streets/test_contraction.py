@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from tests.support.oracles import random_points, simple_oracle
 from tests.support.worlds import at, world
-from traveltime_lab import _threads
 from traveltime_lab.kernels.records import Ports
 from traveltime_lab.kernels.street import contraction as kernel
 from traveltime_lab.kernels.street import dissection, road, sweeps
@@ -262,7 +261,7 @@ def test_no_pairs(helsinki: Network) -> None:
 
 def test_one_thread_and_small_blocks_change_nothing(helsinki: Network, monkeypatch: pytest.MonkeyPatch) -> None:
     graph = helsinki.road_graph(as_transportation("driving"))
-    monkeypatch.setattr(_threads, "BLOCK", 100)
+    monkeypatch.setattr("traveltime_lab.runtime.threads.BLOCK", 100)
     assert_same_labels(helsinki, graph, "driving", (41, 50), 14_400)
     with options.override(threads=1):
         assert_same_labels(helsinki, graph, "driving", (41, 50), 14_400)

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from tests.support.oracles import random_points
-from traveltime_lab import _threads, build_network, time_filter
+from traveltime_lab import build_network, time_filter
 from traveltime_lab.errors import MissingDependencyError
 from traveltime_lab.kernels.street import road
 from traveltime_lab.modes import Snapping, as_transportation
@@ -314,7 +314,7 @@ def test_nobody_leaves_to_stay_where_they_are(town: Network) -> None:
 
 def test_blocks_cover_all_columns(town: Network, monkeypatch: pytest.MonkeyPatch) -> None:
     """Small blocks and calls, as large requests have them."""
-    monkeypatch.setattr(_threads, "BLOCK", 40)
+    monkeypatch.setattr("traveltime_lab.runtime.threads.BLOCK", 40)
     for name, value in (("_WAYS", 64), ("_PATHS", 3)):
         monkeypatch.setattr(pandana, name, value)
     starts, ends = everywhere(town, "driving", 2), everywhere(town, "driving", 3)

@@ -216,7 +216,7 @@ def searches(folder: Path) -> Iterator[tuple[str, Call]]:
 
 
 def _interrupted(call: Call) -> None:
-    from traveltime_lab._interrupts import interruptible
+    from traveltime_lab.runtime.interrupts import interruptible
 
     asked = iter(range(1000))
     with interruptible(lambda: next(asked) > 3), contextlib.suppress(tl.InterruptedSearchError):

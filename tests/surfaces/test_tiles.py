@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import traveltime_lab as tl
-from traveltime_lab._interrupts import interruptible
-from traveltime_lab._memo import Derived
+from traveltime_lab.runtime.interrupts import interruptible
+from traveltime_lab.runtime.memo import Derived
 from traveltime_lab.search.query import ask
 from traveltime_lab.search.time_map import ask_distance
 from traveltime_lab.surfaces import raster, tiles

@@ -21,14 +21,14 @@ import shapely
 
 from traveltime_lab._checks import whole
 from traveltime_lab._keywords import explained_keywords
-from traveltime_lab._progress import Progress
-from traveltime_lab._threads import side_by_side
 from traveltime_lab.crs import WGS84
 from traveltime_lab.jobs.job import Job, Places, moments_of, open_network, question_of, receipt_of, schema_of
 from traveltime_lab.jobs.run import run
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import PointsLike
+from traveltime_lab.runtime.progress import Progress
+from traveltime_lab.runtime.threads import side_by_side
 from traveltime_lab.search.query import MomentLike
 from traveltime_lab.search.time_map import area_query, area_table
 from traveltime_lab.settings import settings

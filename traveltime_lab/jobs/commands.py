@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-    from traveltime_lab._progress import Progress
+    from traveltime_lab.runtime.progress import Progress
 
 #: How workers are started: a forked process would have the memory of this one, but not its threads.
 START = "spawn"

@@ -28,10 +28,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from traveltime_lab._files import access_error, as_path, explained, open_file, read_bytes, write_bytes
-from traveltime_lab._forks import after_fork
-from traveltime_lab._threads import side_by_side
 from traveltime_lab.errors import FormatError, InputError, MissingFileError
 from traveltime_lab.jobs.job import Made
+from traveltime_lab.runtime.forks import after_fork
+from traveltime_lab.runtime.threads import side_by_side
 
 #: Locks of folders, which Windows has not.
 fcntl: Any = importlib.import_module("fcntl") if os.name == "posix" else None

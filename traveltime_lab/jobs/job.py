@@ -24,13 +24,13 @@ import shapely
 import traveltime_lab
 from traveltime_lab._arrays import AnyArray, FloatArray
 from traveltime_lab._files import as_path
-from traveltime_lab._forks import Lock
 from traveltime_lab.crs import WGS84
 from traveltime_lab.errors import InputError
 from traveltime_lab.moments import TypicalMoment
 from traveltime_lab.network.build import load_network
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import Points, plain, read_points
+from traveltime_lab.runtime.forks import Lock
 from traveltime_lab.search.query import Query, typical_day_of
 from traveltime_lab.search.receipts.asked import AskedTable
 from traveltime_lab.search.receipts.record import DAY, Asked, NetworkFacts

@@ -17,13 +17,13 @@ import pyarrow as pa
 
 from traveltime_lab._checks import whole
 from traveltime_lab._keywords import explained_keywords
-from traveltime_lab._progress import Progress
 from traveltime_lab.errors import MissingDependencyError
 from traveltime_lab.jobs.job import ROW_GROUP, Job, Places, moments_of, open_network, question_of, receipt_of, schema_of
 from traveltime_lab.jobs.run import run
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import PointsLike
+from traveltime_lab.runtime.progress import Progress
 from traveltime_lab.search.pair_times import reachable_pairs
 from traveltime_lab.search.query import MomentLike
 from traveltime_lab.search.time_filter import TableQuery, sparse_table, table_query

@@ -8,12 +8,12 @@ from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any
 
-from traveltime_lab._executors import check_executor, made_parts
 from traveltime_lab._files import FULL
-from traveltime_lab._progress import Progress, check_progress, shown
 from traveltime_lab.errors import FileAccessError, UnfinishedJobError
 from traveltime_lab.jobs import folder
 from traveltime_lab.jobs.job import Job
+from traveltime_lab.runtime.executors import check_executor, made_parts
+from traveltime_lab.runtime.progress import Progress, check_progress, shown
 
 
 def run(job: Job, path: Any, executor: Executor | None, progress: Progress) -> Path:

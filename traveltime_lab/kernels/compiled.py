@@ -49,9 +49,9 @@ import llvmlite
 import numba
 import numpy as np
 
-from traveltime_lab._signals import call
 from traveltime_lab.kernels.ready import archive_versions, archived_kernels, usable_baselines
 from traveltime_lab.kernels.trusted import UntrustedError, home_of_user, make_folder, read
+from traveltime_lab.runtime.signals import call
 
 logger = logging.getLogger(__name__)
 
@@ -115,7 +115,7 @@ _Plain: Any = getattr(getattr(_internals, "registry", None), "CPUDispatcher", No
 
 
 def _call(dispatcher: Any, *arguments: Any, **keywords: Any) -> Any:
-    """Call a kernel from Python, without a signal handler that interrupts it; see `traveltime_lab._signals`."""
+    """Call a kernel from Python, without a signal handler that interrupts it; see `traveltime_lab.runtime.signals`."""
     return call(_Plain.__call__, dispatcher, *arguments, **keywords)
 
 

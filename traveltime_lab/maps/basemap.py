@@ -18,9 +18,9 @@ import numpy as np
 import shapely
 
 from traveltime_lab._arrays import AnyArray, FloatArray, Int64Array
-from traveltime_lab._memo import Derived
 from traveltime_lab.maps import style
 from traveltime_lab.network.network import Network
+from traveltime_lab.runtime.memo import Derived
 
 Box = tuple[float, float, float, float]
 

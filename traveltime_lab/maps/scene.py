@@ -15,11 +15,11 @@ import shapely
 
 from traveltime_lab._arrays import AnyArray, FloatArray
 from traveltime_lab._checks import is_hashable
-from traveltime_lab._forks import cached_property
 from traveltime_lab.errors import CoordinateError, CrsError, InputError
 from traveltime_lab.maps import basemap, style
 from traveltime_lab.maps.shading import Shading
 from traveltime_lab.network.network import Network
+from traveltime_lab.runtime.forks import cached_property
 
 #: Margin around the layers as a share of their extent.
 _MARGIN: Final = 0.06

@@ -16,7 +16,6 @@ import pandas as pd
 from traveltime_lab._checks import flag, items
 from traveltime_lab._files import as_path
 from traveltime_lab._keywords import explained_keywords
-from traveltime_lab._progress import Progress, check_progress, shown
 from traveltime_lab.crs import LocalFrame
 from traveltime_lab.errors import DataError, FormatError, InputError
 from traveltime_lab.modes import Transportation, as_transportation
@@ -27,6 +26,7 @@ from traveltime_lab.network.prepared import check_timetable
 from traveltime_lab.network.sources import described
 from traveltime_lab.network.water import WaterBodies
 from traveltime_lab.network.whereabouts import facts_of, is_left_hand_of, km_by_timezone, timezone_of
+from traveltime_lab.runtime.progress import Progress, check_progress, shown
 from traveltime_lab.streets.layer import bounds_of, frame_of
 from traveltime_lab.streets.on_ground import nodes_on_ground
 from traveltime_lab.streets.tables import StreetTables, in_order_of_place

@@ -24,8 +24,8 @@ from typing import Final
 import pyarrow as pa
 
 from traveltime_lab._files import open_file
-from traveltime_lab._threads import side_by_side
 from traveltime_lab.errors import FormatError
+from traveltime_lab.runtime.threads import side_by_side
 
 #: End of an Arrow file: the length of the footer and a mark (Arrow Columnar Format, "IPC File Format").
 _ARROW_END: Final = struct.Struct("<i6s")

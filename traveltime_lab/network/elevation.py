@@ -13,12 +13,12 @@ import numpy as np
 from traveltime_lab._arrays import BoolArray, FloatArray, IndexArray
 from traveltime_lab._files import as_path
 from traveltime_lab._keywords import explained_keywords
-from traveltime_lab._warnings import warn
 from traveltime_lab.crs import segment_lengths_m
 from traveltime_lab.errors import InputError
 from traveltime_lab.network.network import Network, with_speeds
 from traveltime_lab.network.sources import described
 from traveltime_lab.readers.elevation import FINEST_M, Heights, read_heights
+from traveltime_lab.runtime.warnings import warn
 from traveltime_lab.streets import slopes
 from traveltime_lab.streets.tables import StreetTables
 

@@ -15,10 +15,10 @@ import pandas as pd
 import shapely
 
 from traveltime_lab._arrays import BoolArray, FloatArray, Int64Array
-from traveltime_lab._warnings import warn
 from traveltime_lab.errors import MissingDependencyError, ModeError
 from traveltime_lab.modes import Transportation, as_transportation
 from traveltime_lab.moments import resolve_moment
+from traveltime_lab.runtime.warnings import warn
 from traveltime_lab.streets.labels import primary
 from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.streets.pandana_guards import silenced

@@ -16,11 +16,11 @@ import pandas as pd
 import shapely
 
 from traveltime_lab._arrays import Int32Array, Int64Array
-from traveltime_lab._warnings import warn
 from traveltime_lab.crs import LocalFrame, line_length_m
 from traveltime_lab.errors import CrsError, DataError, InputError
 from traveltime_lab.network.attrs import LateDict
 from traveltime_lab.network.water import WaterBodies
+from traveltime_lab.runtime.warnings import warn
 from traveltime_lab.streets.tables import SLOPE_FACTORS, USE_DTYPES, StreetTables, check_consistent
 
 if TYPE_CHECKING:

@@ -10,9 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from traveltime_lab._checks import one_of
-from traveltime_lab._memo import Derived, Memo
-from traveltime_lab._progress import CompilationBar
-from traveltime_lab._warnings import warn
 from traveltime_lab.crs import LocalFrame
 from traveltime_lab.errors import InputError
 from traveltime_lab.kernels import compiled
@@ -28,6 +25,9 @@ from traveltime_lab.network.report import Report, connectivity, timetable_facts
 from traveltime_lab.network.sources import in_words
 from traveltime_lab.network.views import NetworkViews
 from traveltime_lab.network.water import WaterBodies
+from traveltime_lab.runtime.memo import Derived, Memo
+from traveltime_lab.runtime.progress import CompilationBar
+from traveltime_lab.runtime.warnings import warn
 from traveltime_lab.scenarios.apply import apply_changes, changes_of, check_stops
 from traveltime_lab.scenarios.changes import Change
 from traveltime_lab.scenarios.street_changes import AddStreet

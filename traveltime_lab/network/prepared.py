@@ -2,9 +2,9 @@
 Prepare a network for some means of transportation, so that its first answer takes no longer than the others.
 
 Searches derive search graphs, snap indexes and hierarchies from the tables of a network when they need them, and keep
-them in memos (`traveltime_lab._memo`) under keys that name everything that they depend on besides their owner. What is
-prepared is exactly these values under these keys: they are made in advance, are never dropped, and are saved with the
-network. So a prepared value is used where the same value would have been found in the memo, and nowhere else.
+them in memos (`traveltime_lab.runtime.memo`) under keys that name everything that they depend on besides their owner.
+What is prepared is exactly these values under these keys: they are made in advance, are never dropped, and are saved
+with the network. So a prepared value is used where the same value would have been found in the memo, and nowhere else.
 
 Most of them do not depend on speeds: topologies, contractions, snap indexes, barriers and the ties of stops to streets;
 `add_speeds` keeps these. The labels of a road graph and the customized hierarchy do; they are those of searches without
@@ -18,9 +18,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from traveltime_lab._memo import Derived, Use, recording
 from traveltime_lab.errors import ModeError
 from traveltime_lab.modes import Snapping, Transportation
+from traveltime_lab.runtime.memo import Derived, Use, recording
 from traveltime_lab.streets import contraction, engines, layer, snapping
 from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.surfaces import field

@@ -18,7 +18,6 @@ from typing import Any, Final
 import numpy as np
 
 from traveltime_lab._arrays import AnyArray
-from traveltime_lab._memo import Use
 from traveltime_lab.kernels.compiled import sources_digest
 from traveltime_lab.kernels.raster.surface import EdgeBoxes
 from traveltime_lab.kernels.records import Arcs
@@ -28,6 +27,7 @@ from traveltime_lab.kernels.transit.walks import StopsOnEdges
 from traveltime_lab.network import prepared
 from traveltime_lab.network.prepared import KINDS, Prepared, name_of
 from traveltime_lab.network.prepared_columns import check_kind, check_value
+from traveltime_lab.runtime.memo import Use
 from traveltime_lab.streets.contraction import Contraction, Hierarchy
 from traveltime_lab.streets.graph import Core, RoadGraph, Topology
 from traveltime_lab.streets.layer import StreetLayer

@@ -20,10 +20,10 @@ import pandas as pd
 from traveltime_lab._checks import one_of
 from traveltime_lab._csv import read_csv
 from traveltime_lab._keywords import explained_keywords
-from traveltime_lab._progress import Progress, check_progress
 from traveltime_lab.errors import DataError, InputError, UnsupportedError
 from traveltime_lab.network.build import build_network, load_network
 from traveltime_lab.network.file import FORMAT_VERSION
+from traveltime_lab.runtime.progress import Progress, check_progress
 from traveltime_lab.settings import settings
 
 if TYPE_CHECKING:

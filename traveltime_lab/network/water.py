@@ -19,9 +19,9 @@ import shapely
 from shapely import MultiPolygon
 
 from traveltime_lab._arrays import BoolArray, FloatArray, Int64Array, ObjectArray
-from traveltime_lab._warnings import warn
 from traveltime_lab.crs import LocalFrame
 from traveltime_lab.errors import FormatError
+from traveltime_lab.runtime.warnings import warn
 from traveltime_lab.streets.on_ground import Drowned, drowned, first_cover
 
 Geometries = ObjectArray

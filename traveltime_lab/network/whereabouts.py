@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from traveltime_lab import timezones
-from traveltime_lab._warnings import warn
 from traveltime_lab.crs import wrap_degrees
 from traveltime_lab.errors import DataError
+from traveltime_lab.runtime.warnings import warn
 from traveltime_lab.streets import costs
 from traveltime_lab.streets.tables import StreetTables
 

@@ -13,11 +13,11 @@ import numpy as np
 import shapely
 
 from traveltime_lab._checks import number
-from traveltime_lab._forks import Lock
 from traveltime_lab.errors import CoordinateError, CrsError, DataError, InputError, MissingDependencyError, ServiceError
 from traveltime_lab.readers.attributes import _NODE_KEYS
 from traveltime_lab.readers.osm import tags
 from traveltime_lab.readers.osmnx import tables_from_osmnx
+from traveltime_lab.runtime.forks import Lock
 from traveltime_lab.streets.tables import (
     StreetTables,
 )

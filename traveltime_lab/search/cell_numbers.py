@@ -18,9 +18,9 @@ from traveltime_lab._arrays import (
     Int64Array,
     UInt64Array,
 )
-from traveltime_lab._forks import Lock
-from traveltime_lab._memo import Derived
 from traveltime_lab.network.network import Network
+from traveltime_lab.runtime.forks import Lock
+from traveltime_lab.runtime.memo import Derived
 from traveltime_lab.surfaces import grids
 from traveltime_lab.surfaces.grids import Grid
 from traveltime_lab.surfaces.level_of_detail import CELL_M

@@ -21,10 +21,10 @@ from traveltime_lab._arrays import (
     Int32Array,
     Int64Array,
 )
-from traveltime_lab._interrupts import checkpoint
-from traveltime_lab._progress import advance
 from traveltime_lab.kernels.raster.cells import add_samples
 from traveltime_lab.rounding import half_up, most_s
+from traveltime_lab.runtime.interrupts import checkpoint
+from traveltime_lab.runtime.progress import advance
 from traveltime_lab.search.cell_numbers import CellNumbers, cell_numbers, sample_spacing_m
 from traveltime_lab.search.query import Query
 from traveltime_lab.streets.snapping import SNAPPED, Snaps

@@ -21,12 +21,12 @@ import pandas as pd
 from traveltime_lab._arrays import FloatArray
 from traveltime_lab._checks import flag, is_several, items, one_of, travel_times_s
 from traveltime_lab._keywords import explained_keywords
-from traveltime_lab._progress import Progress, check_progress, watched
 from traveltime_lab.errors import InputError
 from traveltime_lab.limits import MAX_TRAVEL_TIME_S
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import PointsLike, read_points
+from traveltime_lab.runtime.progress import Progress, check_progress, watched
 from traveltime_lab.search.cell_times import CELL_PROPERTIES, SHARE, cell_times, outlines
 from traveltime_lab.search.query import MomentLike, Query, ask
 from traveltime_lab.search.receipts.record import with_receipt

@@ -15,11 +15,11 @@ import pandas as pd
 from traveltime_lab._arrays import AnyArray, IndexArray, Int64Array
 from traveltime_lab._checks import whole
 from traveltime_lab._keywords import explained_keywords
-from traveltime_lab._progress import Progress, advance, check_progress, watched
 from traveltime_lab.errors import InputError, LimitError
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import PointsLike, read_points
+from traveltime_lab.runtime.progress import Progress, advance, check_progress, watched
 from traveltime_lab.search.pairs import metres_of, seconds_of
 from traveltime_lab.search.query import MomentLike, Query
 from traveltime_lab.search.receipts.record import with_receipt

@@ -20,13 +20,13 @@ import pandas as pd
 
 from traveltime_lab._arrays import FloatArray, IndexArray, Int64Array
 from traveltime_lab._checks import whole
-from traveltime_lab._progress import advance
 from traveltime_lab.errors import InputError, UnsupportedError
 from traveltime_lab.limits import FOREVER_S, MAX_WINDOW_S
 from traveltime_lab.modes import Snapping, Transportation, as_snapping, as_transportation
 from traveltime_lab.moments import WEEKDAY_MORNING, Moment, resolve_moments
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import Points
+from traveltime_lab.runtime.progress import advance
 from traveltime_lab.search.prepared_points import PreparedPoints
 from traveltime_lab.streets import k_nearest, matrix
 from traveltime_lab.streets.field import label_field, row_field

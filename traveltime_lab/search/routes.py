@@ -17,7 +17,6 @@ import shapely
 from traveltime_lab._arrays import AnyArray, IndexArray, Int64Array, ObjectArray
 from traveltime_lab._checks import items, one_of, whole
 from traveltime_lab._keywords import explained_keywords
-from traveltime_lab._progress import Progress, advance, check_progress, watched
 from traveltime_lab.errors import InputError, LimitError
 from traveltime_lab.itinerary import timed, unpaid
 from traveltime_lab.kernels.street import road
@@ -25,6 +24,7 @@ from traveltime_lab.limits import MAX_RESULTS, MAX_ROUTE_TIME_S
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import PointsLike, read_points
+from traveltime_lab.runtime.progress import Progress, advance, check_progress, watched
 from traveltime_lab.search.pairs import (
     PairIndex,
     all_pairs,

@@ -17,7 +17,6 @@ import shapely
 from traveltime_lab._arrays import AnyArray, BoolArray, Float32Array, FloatArray, IndexArray, Int64Array
 from traveltime_lab._checks import finite, items, one_of, percent, travel_time_s, whole
 from traveltime_lab._keywords import explained_keywords
-from traveltime_lab._progress import Progress, check_progress, watched
 from traveltime_lab.errors import InputError, LimitError, UnsupportedError
 from traveltime_lab.kernels.street import road
 from traveltime_lab.kernels.transit.patterns import UNREACHED as NO_TIME
@@ -26,6 +25,7 @@ from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import Points, PointsLike, read_points
 from traveltime_lab.rounding import whole_seconds
+from traveltime_lab.runtime.progress import Progress, check_progress, watched
 from traveltime_lab.search.pair_times import PairTimes, ReachablePairs, _joined, pair_times, poured, reachable_pairs
 from traveltime_lab.search.pairs import (
     chosen_pairs,

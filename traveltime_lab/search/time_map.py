@@ -16,9 +16,7 @@ import shapely
 
 from traveltime_lab._arrays import ObjectArray
 from traveltime_lab._checks import distances_m, finite, flag, one_of, percent, travel_times_s, whole
-from traveltime_lab._interrupts import checkpoint
 from traveltime_lab._keywords import explained_keywords
-from traveltime_lab._progress import Progress, advance, check_progress, watched
 from traveltime_lab.errors import InputError, UnsupportedError
 from traveltime_lab.limits import (
     MAX_BUFFER_M,
@@ -32,6 +30,8 @@ from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import Points, PointsLike, read_points
 from traveltime_lab.rounding import most_s
+from traveltime_lab.runtime.interrupts import checkpoint
+from traveltime_lab.runtime.progress import Progress, advance, check_progress, watched
 from traveltime_lab.search.query import MomentLike, Query, ask
 from traveltime_lab.search.receipts.record import with_receipt
 from traveltime_lab.search.tables import geo_frame

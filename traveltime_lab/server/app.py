@@ -29,8 +29,8 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 import traveltime_lab
-from traveltime_lab._interrupts import interruptible
 from traveltime_lab.errors import InterruptedSearchError
+from traveltime_lab.runtime.interrupts import interruptible
 from traveltime_lab.server import openapi
 from traveltime_lab.server.atlas import Atlas
 from traveltime_lab.server.auth import Credentials, basic_pair, header_text

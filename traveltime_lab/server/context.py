@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
-from traveltime_lab._warnings import warnings_to
+from traveltime_lab.runtime.warnings import warnings_to
 from traveltime_lab.search.geocoding.nominatim import Nominatim
 from traveltime_lab.server.atlas import Atlas
 from traveltime_lab.server.contract.errors import plain_failure

@@ -15,7 +15,7 @@ import numpy as np
 import shapely
 
 from traveltime_lab._arrays import FloatArray
-from traveltime_lab._interrupts import checkpoint
+from traveltime_lab.runtime.interrupts import checkpoint
 from traveltime_lab.server.contract.errors import plain_failure
 from traveltime_lab.surfaces import polygons as shapes
 

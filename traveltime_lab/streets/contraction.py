@@ -19,11 +19,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from traveltime_lab._arrays import FloatArray, Int32Array, Int64Array
-from traveltime_lab._memo import Derived
-from traveltime_lab._threads import map_ahead, row_blocks, side_by_side
 from traveltime_lab.kernels.records import Arcs, Ports
 from traveltime_lab.kernels.street import contraction as kernel
 from traveltime_lab.kernels.street import dissection, road, sweeps, turns
+from traveltime_lab.runtime.memo import Derived
+from traveltime_lab.runtime.threads import map_ahead, row_blocks, side_by_side
 from traveltime_lab.settings import settings
 from traveltime_lab.streets.components import order_by_row
 from traveltime_lab.streets.graph import RoadGraph, Topology, take_rows

@@ -13,9 +13,9 @@ from typing import Final
 import numpy as np
 
 from traveltime_lab._arrays import FloatArray, Int64Array
-from traveltime_lab._memo import Derived
 from traveltime_lab.itinerary import Leg, Mode, Step, Turn
 from traveltime_lab.rounding import half_up, whole_seconds
+from traveltime_lab.runtime.memo import Derived
 from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.layer import StreetLayer

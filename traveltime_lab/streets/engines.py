@@ -12,8 +12,8 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from traveltime_lab._arrays import Int32Array, Int64Array
-from traveltime_lab._memo import Derived
 from traveltime_lab.kernels.street import road, sweeps
+from traveltime_lab.runtime.memo import Derived
 from traveltime_lab.settings import settings
 from traveltime_lab.streets.contraction import CONTRACTION, HIERARCHY, hierarchy
 from traveltime_lab.streets.graph import RoadGraph, take_rows

@@ -21,10 +21,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from traveltime_lab._arrays import BoolArray, Int32Array, Int64Array
-from traveltime_lab._memo import Memo
 from traveltime_lab.kernels.records import Arcs, Directed, Ports
 from traveltime_lab.kernels.street import reduction, road
 from traveltime_lab.modes import Transportation
+from traveltime_lab.runtime.memo import Memo
 from traveltime_lab.streets import costs
 from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.labels import Metric, make_labels

@@ -10,9 +10,9 @@ from collections.abc import Callable
 import numpy as np
 
 from traveltime_lab._arrays import FloatArray
-from traveltime_lab._memo import Derived, Memo
 from traveltime_lab.crs import LocalFrame, wrap_degrees
 from traveltime_lab.modes import Transportation, as_transportation
+from traveltime_lab.runtime.memo import Derived, Memo
 from traveltime_lab.streets import costs
 from traveltime_lab.streets.graph import RoadGraph, Topology, weigh
 from traveltime_lab.streets.labels import Metric

@@ -17,13 +17,13 @@ from typing import Final
 import numpy as np
 
 from traveltime_lab._arrays import BoolArray, FloatArray, IndexArray, Int64Array
-from traveltime_lab._interrupts import checkpoint
-from traveltime_lab._threads import row_blocks
 from traveltime_lab.crs import WGS84_A_M
 from traveltime_lab.kernels.street import road
 from traveltime_lab.kernels.street.ties import Places
 from traveltime_lab.limits import FOREVER_S
 from traveltime_lab.modes import Snapping
+from traveltime_lab.runtime.interrupts import checkpoint
+from traveltime_lab.runtime.threads import row_blocks
 from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.labels import limit_label
 from traveltime_lab.streets.links import LinkedPoints

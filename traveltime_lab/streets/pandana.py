@@ -26,13 +26,13 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from traveltime_lab import _threads
 from traveltime_lab._arrays import AnyArray, IndexArray, Int32Array, Int64Array
-from traveltime_lab._forks import Lock
-from traveltime_lab._memo import Derived
 from traveltime_lab.errors import MissingDependencyError
 from traveltime_lab.kernels.street import joins, road, turns
 from traveltime_lab.modes import Snapping
+from traveltime_lab.runtime import threads as cores
+from traveltime_lab.runtime.forks import Lock
+from traveltime_lab.runtime.memo import Derived
 from traveltime_lab.settings import settings
 from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets import links
@@ -313,7 +313,7 @@ def label_blocks(
     n_rows, n_columns = len(leaving.snaps), len(reached.snaps)
     start_states, start_place = np.unique(starts.states, return_inverse=True)
     limits = np.full(n_rows, largest)
-    size = int(np.clip(_threads.BLOCK // max(n_rows, 1), 1, max(n_columns, 1)))
+    size = int(np.clip(cores.BLOCK // max(n_rows, 1), 1, max(n_columns, 1)))
     for first in range(0, n_columns, size):
         columns = slice(first, min(first + size, n_columns))
         far = ends.rows(columns)

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from traveltime_lab._forks import after_fork
+from traveltime_lab.runtime.forks import after_fork
 
 #: Handle of threadpoolctl for the OpenMP library, kept because finding it takes milliseconds.
 _controller: Any = None

@@ -14,13 +14,13 @@ import numpy as np
 import shapely
 
 from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray, IndexArray, Int32Array, Int64Array
-from traveltime_lab._interrupts import checkpoint
-from traveltime_lab._progress import advance
 from traveltime_lab.crs import metres_per_degree, segment_lengths_m, wrap_degrees
 from traveltime_lab.kernels.records import Ports, Positions
 from traveltime_lab.kernels.street import reading, road, turns
 from traveltime_lab.modes import Snapping
 from traveltime_lab.points import Points
+from traveltime_lab.runtime.interrupts import checkpoint
+from traveltime_lab.runtime.progress import advance
 from traveltime_lab.streets import links
 from traveltime_lab.streets.graph import RoadGraph, take_rows
 from traveltime_lab.streets.labels import cm, limit_label, make_labels, primary

@@ -10,9 +10,9 @@ from typing import Any, Final
 import numpy as np
 
 from traveltime_lab._arrays import BoolArray, Int32Array, UInt8Array
-from traveltime_lab._memo import Derived
 from traveltime_lab.kernels.street import ties
 from traveltime_lab.kernels.street.grid import Grid, build_grid
+from traveltime_lab.runtime.memo import Derived
 from traveltime_lab.streets.layer import StreetLayer
 
 _SEGMENTS = Derived[None, tuple[Any, ...]]("segments")

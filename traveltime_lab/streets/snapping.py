@@ -19,12 +19,12 @@ from typing import Final
 import numpy as np
 
 from traveltime_lab._arrays import BoolArray, FloatArray, IndexArray, Int8Array, Int32Array
-from traveltime_lab._memo import Derived
-from traveltime_lab._threads import side_by_side
 from traveltime_lab.kernels.street import nearest, ties
 from traveltime_lab.kernels.street.crossings import MOTORWAY, SHORE, barring
 from traveltime_lab.kernels.street.grid import Grid, build_grid
 from traveltime_lab.modes import Snapping, Transportation
+from traveltime_lab.runtime.memo import Derived
+from traveltime_lab.runtime.threads import side_by_side
 from traveltime_lab.settings import settings
 from traveltime_lab.streets.graph import Topology
 from traveltime_lab.streets.islands import island_places, main_edges

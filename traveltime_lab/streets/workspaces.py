@@ -16,9 +16,9 @@ from typing import Any, Final, TypeVar
 import numpy as np
 
 from traveltime_lab._arrays import Float32Array, Int32Array, Int64Array
-from traveltime_lab._memo import Derived
-from traveltime_lab._signals import postpone
 from traveltime_lab.kernels.street import road, sweeps
+from traveltime_lab.runtime.memo import Derived
+from traveltime_lab.runtime.signals import postpone
 from traveltime_lab.streets.graph import Core, RoadGraph, Topology
 
 T = TypeVar("T")

@@ -15,8 +15,6 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from traveltime_lab._arrays import AnyArray, Float32Array, FloatArray, Int32Array, Int64Array
-from traveltime_lab._memo import Derived
-from traveltime_lab._threads import even_slices, side_by_side
 from traveltime_lab.kernels.raster.surface import (
     EdgeBoxes,
     Origin,
@@ -28,6 +26,8 @@ from traveltime_lab.kernels.raster.surface import (
     length_rows,
 )
 from traveltime_lab.modes import Transportation
+from traveltime_lab.runtime.memo import Derived
+from traveltime_lab.runtime.threads import even_slices, side_by_side
 from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.field import EdgeField, LabelField, RowField
 from traveltime_lab.streets.graph import RoadGraph

@@ -21,10 +21,10 @@ import shapely
 from shapely import MultiPolygon
 
 from traveltime_lab._arrays import Float32Array, FloatArray
-from traveltime_lab._interrupts import checkpoint
 from traveltime_lab.crs import LocalFrame
 from traveltime_lab.errors import InputError, LimitError
 from traveltime_lab.kernels.raster import contours
+from traveltime_lab.runtime.interrupts import checkpoint
 
 #: Least distance between contour vertices and cell centres, as a share of a cell; it keeps vertices apart.
 VERTEX_CLEARANCE = 0.01

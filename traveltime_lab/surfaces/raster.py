@@ -15,11 +15,11 @@ from typing import NamedTuple
 import numpy as np
 
 from traveltime_lab._arrays import BoolArray, Float32Array, FloatArray, Int32Array
-from traveltime_lab._interrupts import checkpoint
-from traveltime_lab._threads import side_by_side
 from traveltime_lab.errors import LimitError
 from traveltime_lab.kernels.raster.surface import Window, mark_blocks
 from traveltime_lab.modes import Snapping, Transportation
+from traveltime_lab.runtime.interrupts import checkpoint
+from traveltime_lab.runtime.threads import side_by_side
 from traveltime_lab.settings import settings
 from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.surfaces.field import CellReading, DistanceField, Field, StreetField, edge_boxes, joined_box

@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 
 from traveltime_lab._arrays import BoolArray, Float32Array, FloatArray, IndexArray, Int32Array
-from traveltime_lab._forks import Lock
-from traveltime_lab._interrupts import checkpoint, finishing
-from traveltime_lab._memo import Derived
-from traveltime_lab._threads import side_by_side
 from traveltime_lab.kernels.raster.surface import Cells, Window, cells_within, joined_cells
 from traveltime_lab.kernels.street import nearest, nearest_raster, ties
 from traveltime_lab.modes import Snapping, Transportation
+from traveltime_lab.runtime.forks import Lock
+from traveltime_lab.runtime.interrupts import checkpoint, finishing
+from traveltime_lab.runtime.memo import Derived
+from traveltime_lab.runtime.threads import side_by_side
 from traveltime_lab.streets.layer import RoadsKey, StreetLayer
 from traveltime_lab.streets.segments import SegmentIndex
 from traveltime_lab.streets.snapping import (

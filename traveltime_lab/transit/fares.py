@@ -24,8 +24,8 @@ from decimal import Decimal
 from itertools import product
 from typing import Any, Final, NamedTuple
 
-from traveltime_lab._memo import Derived
 from traveltime_lab.itinerary import Fares, Ticket
+from traveltime_lab.runtime.memo import Derived
 from traveltime_lab.transit.layer import TransitLayer
 from traveltime_lab.transit.timetable import Timetable
 

@@ -13,7 +13,6 @@ from typing import Any, Protocol
 import numpy as np
 
 from traveltime_lab._arrays import Float32Array, FloatArray, Int32Array, Int64Array
-from traveltime_lab._threads import even_slices, side_by_side
 from traveltime_lab.kernels.raster import transit_surface
 from traveltime_lab.kernels.raster.surface import Window
 from traveltime_lab.kernels.records import Directed, Ports, Positions, rows_of
@@ -25,6 +24,7 @@ from traveltime_lab.kernels.transit.patterns import UNREACHED
 from traveltime_lab.kernels.transit.range_raptor import nearest_rank
 from traveltime_lab.modes import Transportation
 from traveltime_lab.rounding import most_ms, most_s
+from traveltime_lab.runtime.threads import even_slices, side_by_side
 from traveltime_lab.settings import settings
 from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets import links as travel_times

@@ -19,13 +19,13 @@ import numpy as np
 import shapely
 
 from traveltime_lab._arrays import FloatArray, IndexArray, Int32Array
-from traveltime_lab._interrupts import checkpoint
-from traveltime_lab._progress import advance
 from traveltime_lab.itinerary import Leg, Mode, Ride, Route, StopCall, timed, unpaid
 from traveltime_lab.kernels.transit import ride_lines
 from traveltime_lab.kernels.transit.patterns import UNREACHED
 from traveltime_lab.modes import Snapping
 from traveltime_lab.rounding import most_ms, whole_seconds
+from traveltime_lab.runtime.interrupts import checkpoint
+from traveltime_lab.runtime.progress import advance
 from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.directions import Narrator
 from traveltime_lab.streets.graph import RoadGraph

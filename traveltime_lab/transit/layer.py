@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import datetime as dt
 
-from traveltime_lab._memo import Memo
 from traveltime_lab.moments import today
+from traveltime_lab.runtime.memo import Memo
 from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.transit.timetable import Timetable
 from traveltime_lab.transit.typical_day import typical_day as day_of

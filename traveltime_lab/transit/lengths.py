@@ -18,14 +18,14 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from traveltime_lab._arrays import IndexArray, Int32Array, Int64Array, indptr_of
-from traveltime_lab._interrupts import checkpoint
-from traveltime_lab._memo import Derived
-from traveltime_lab._threads import map_ahead, side_by_side
 from traveltime_lab.kernels.street import road, turns
 from traveltime_lab.kernels.transit import ride_lines
 from traveltime_lab.kernels.transit.patterns import UNREACHED
 from traveltime_lab.modes import Snapping
 from traveltime_lab.rounding import most_ms
+from traveltime_lab.runtime.interrupts import checkpoint
+from traveltime_lab.runtime.memo import Derived
+from traveltime_lab.runtime.threads import map_ahead, side_by_side
 from traveltime_lab.settings import settings
 from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.graph import RoadGraph, take_rows

@@ -15,11 +15,11 @@ from typing import NamedTuple
 import numpy as np
 
 from traveltime_lab._arrays import IndexArray, Int64Array
-from traveltime_lab._interrupts import checkpoint
-from traveltime_lab._memo import Derived
-from traveltime_lab._threads import map_ahead
 from traveltime_lab.kernels.street import road
 from traveltime_lab.kernels.transit.patterns import UNREACHED
+from traveltime_lab.runtime.interrupts import checkpoint
+from traveltime_lab.runtime.memo import Derived
+from traveltime_lab.runtime.threads import map_ahead
 from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.directions import STREET_MODES
 from traveltime_lab.streets.layer import StreetLayer

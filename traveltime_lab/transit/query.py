@@ -24,11 +24,11 @@ from zoneinfo import ZoneInfo
 import numpy as np
 
 from traveltime_lab._arrays import FloatArray, Int64Array
-from traveltime_lab._memo import Derived
 from traveltime_lab.errors import InputError, MomentError, NoServiceError
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.moments import Moment, TypicalMoment
 from traveltime_lab.rounding import most_ms
+from traveltime_lab.runtime.memo import Derived
 from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.snapping import CAN_ARRIVE, CAN_LEAVE, Snaps, snap_points
 from traveltime_lab.transit import stop_links as street_side

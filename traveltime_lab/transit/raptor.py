@@ -17,13 +17,13 @@ import numpy as np
 import numpy.typing as npt
 
 from traveltime_lab._arrays import IndexArray, Int32Array, Int64Array
-from traveltime_lab._interrupts import checkpoint
 from traveltime_lab.errors import DataError, InputError, LimitError
 from traveltime_lab.kernels.transit import patterns as line_kernels
 from traveltime_lab.kernels.transit import range_raptor, raptor, search_state
 from traveltime_lab.kernels.transit.access import many_to_stops
 from traveltime_lab.kernels.transit.patterns import UNREACHED, Lines
 from traveltime_lab.kernels.transit.range_raptor import Seeds
+from traveltime_lab.runtime.interrupts import checkpoint
 from traveltime_lab.transit.legs import Itineraries, Rounds, leg_forest
 from traveltime_lab.transit.stop_reach import StopLinks, StopReach, array
 from traveltime_lab.transit.trip_table import TripTable

@@ -8,9 +8,9 @@ from typing import Final
 
 import numpy as np
 
-from traveltime_lab._memo import Derived
 from traveltime_lab.kernels.transit import ride_lines
 from traveltime_lab.kernels.transit.ride_lines import KnownLengths, TripLines
+from traveltime_lab.runtime.memo import Derived
 from traveltime_lab.transit.layer import TransitLayer
 from traveltime_lab.transit.stop_reach import array
 from traveltime_lab.transit.timetable import Timetable

@@ -17,14 +17,14 @@ from typing import Final
 import numpy as np
 
 from traveltime_lab._arrays import IndexArray, Int32Array, Int64Array
-from traveltime_lab._memo import Derived
-from traveltime_lab._threads import side_by_side
 from traveltime_lab.kernels.records import Ports
 from traveltime_lab.kernels.street import road
 from traveltime_lab.kernels.transit import walks as kernel
 from traveltime_lab.kernels.transit.walks import StatesAround, StopsAround, StopsOnEdges
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.rounding import most_ms
+from traveltime_lab.runtime.memo import Derived
+from traveltime_lab.runtime.threads import side_by_side
 from traveltime_lab.settings import settings
 from traveltime_lab.streets import engines, matrix
 from traveltime_lab.streets import labels as label_parts

@@ -29,9 +29,9 @@ from traveltime_lab._arrays import (
     Int64Array,
     UInt8Array,
 )
-from traveltime_lab._forks import cached_property
-from traveltime_lab._warnings import warn, warnings_to
 from traveltime_lab.errors import InputError, NoServiceError
+from traveltime_lab.runtime.forks import cached_property
+from traveltime_lab.runtime.warnings import warn, warnings_to
 from traveltime_lab.transit.calendar import Services, day_origin
 from traveltime_lab.transit.hot_columns import HotColumns
 from traveltime_lab.transit.timetable_report import facts_of
@@ -70,7 +70,7 @@ class ServiceWarning(UserWarning):
 
 
 def service_warnings_to(listener: Callable[[str], object]) -> contextlib.AbstractContextManager[None]:
-    """Pass the texts of service warnings to a function; see `traveltime_lab._warnings.warnings_to`."""
+    """Pass the texts of service warnings to a function; see `traveltime_lab.runtime.warnings.warnings_to`."""
     return warnings_to(listener, ServiceWarning)
 
 

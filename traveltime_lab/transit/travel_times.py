@@ -13,15 +13,15 @@ from zoneinfo import ZoneInfo
 import numpy as np
 
 from traveltime_lab._arrays import FloatArray, IndexArray, Int32Array, Int64Array
-from traveltime_lab._interrupts import checkpoint
-from traveltime_lab._memo import Derived
-from traveltime_lab._progress import advance, unwatched
-from traveltime_lab._threads import BLOCK, map_ahead, row_blocks
 from traveltime_lab.kernels.street import road
 from traveltime_lab.kernels.street.nearest import TIE_M
 from traveltime_lab.kernels.transit import range_raptor
 from traveltime_lab.kernels.transit.patterns import UNREACHED
 from traveltime_lab.rounding import most_ms
+from traveltime_lab.runtime.interrupts import checkpoint
+from traveltime_lab.runtime.memo import Derived
+from traveltime_lab.runtime.progress import advance, unwatched
+from traveltime_lab.runtime.threads import BLOCK, map_ahead, row_blocks
 from traveltime_lab.streets import contraction, engines, matrix
 from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.graph import RoadGraph

@@ -11,10 +11,10 @@ import osmium
 import shapely
 
 from traveltime_lab._arrays import FloatArray, Int64Array
-from traveltime_lab._warnings import warn
 from traveltime_lab.crs import LocalFrame, metres_per_degree
 from traveltime_lab.readers.osm.extract import NodePositions, OsmFile, Relation, Ways
 from traveltime_lab.readers.osm.opl import parse_tags
+from traveltime_lab.runtime.warnings import warn
 from traveltime_lab.streets.on_ground import drowned
 
 Bounds = tuple[float, float, float, float]

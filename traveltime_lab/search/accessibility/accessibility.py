@@ -16,14 +16,14 @@ import pandas as pd
 
 from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray
 from traveltime_lab._checks import items, one_of, percent, travel_times_s, whole
-from traveltime_lab._executors import check_executor
 from traveltime_lab._keywords import explained_keywords
-from traveltime_lab._progress import Progress, check_progress, watched
 from traveltime_lab.errors import InputError
 from traveltime_lab.limits import MAX_TRAVEL_TIME_S
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import PointsLike, as_table, read_points
+from traveltime_lab.runtime.executors import check_executor
+from traveltime_lab.runtime.progress import Progress, check_progress, watched
 from traveltime_lab.search.accessibility.decay import Decay, as_decay
 from traveltime_lab.search.accessibility.measures import (
     Catchment,

@@ -17,10 +17,10 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from traveltime_lab._arrays import FloatArray, IndexArray, Int32Array, Int64Array
-from traveltime_lab._progress import advance
 from traveltime_lab.kernels.street import road
 from traveltime_lab.kernels.transit.patterns import UNREACHED as NO_TIME
 from traveltime_lab.rounding import whole_seconds
+from traveltime_lab.runtime.progress import advance
 from traveltime_lab.search.accessibility.decay import Decay, table_of
 from traveltime_lab.search.accessibility.exact_sums import ExactSums
 from traveltime_lab.search.query import Query

@@ -15,9 +15,9 @@ from typing import Any, Final
 import numpy as np
 
 import traveltime_lab
-from traveltime_lab._executors import made_parts, n_workers
-from traveltime_lab._progress import advance
 from traveltime_lab.errors import InputError
+from traveltime_lab.runtime.executors import made_parts, n_workers
+from traveltime_lab.runtime.progress import advance
 from traveltime_lab.search.accessibility.measures import Matrix, Passes, Step, StepOf
 
 #: Parts of the origins for each worker, so that all end at about the same time (assumed).

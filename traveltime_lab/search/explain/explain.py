@@ -16,7 +16,6 @@ import pandas as pd
 
 from traveltime_lab._checks import whole
 from traveltime_lab._keywords import explained_keywords
-from traveltime_lab._warnings import warn
 from traveltime_lab.errors import InputError, NoServiceError
 from traveltime_lab.itinerary import Route
 from traveltime_lab.limits import MAX_TRAVEL_TIME_S, MAX_WINDOW_S
@@ -24,6 +23,7 @@ from traveltime_lab.modes import Snapping, Transportation, as_snapping, as_trans
 from traveltime_lab.moments import TypicalMoment, resolve_moments
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import Points, PointsLike, read_points
+from traveltime_lab.runtime.warnings import warn
 from traveltime_lab.search.explain.reasons import Explanation, made_of, parts_of
 from traveltime_lab.search.explain.relaxations import Pair
 from traveltime_lab.search.explain.requests import Request, changed_options

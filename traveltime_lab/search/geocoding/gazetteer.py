@@ -25,8 +25,8 @@ from scipy.sparse.csgraph import connected_components
 from scipy.spatial import KDTree
 
 from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray, Int32Array, Int64Array, UInt8Array
-from traveltime_lab._memo import Derived
 from traveltime_lab.network.network import Network
+from traveltime_lab.runtime.memo import Derived
 from traveltime_lab.search.geocoding.countries import COUNTRIES, countries_at, country_of
 from traveltime_lab.streets.tables import PLACE_DTYPES, StreetTables
 

@@ -19,11 +19,11 @@ import shapely
 from traveltime_lab._arrays import FloatArray, Int64Array
 from traveltime_lab._checks import flag, is_whole, items
 from traveltime_lab._keywords import explained_keywords
-from traveltime_lab._memo import Derived
 from traveltime_lab.crs import segment_lengths_m
 from traveltime_lab.errors import CoordinateError, InputError, LimitError
 from traveltime_lab.kernels.street import nearest
 from traveltime_lab.network.network import Network
+from traveltime_lab.runtime.memo import Derived
 from traveltime_lab.search.geocoding.countries import countries_of, country_of
 from traveltime_lab.search.geocoding.gazetteer import gazetteer, street_entries
 from traveltime_lab.streets.segments import SegmentIndex

@@ -7,8 +7,8 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from traveltime_lab._interrupts import checkpoint
 from traveltime_lab.errors import InputError
+from traveltime_lab.runtime.interrupts import checkpoint
 from traveltime_lab.search.cell_times import CELL_PROPERTIES, CellTimes, cell_times, combined_times
 from traveltime_lab.search.cells import cell_centres
 from traveltime_lab.search.query import Query

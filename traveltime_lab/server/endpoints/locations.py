@@ -19,7 +19,7 @@ import numpy as np
 from msgspec import UNSET, UnsetType
 
 from traveltime_lab._arrays import Int64Array
-from traveltime_lab._interrupts import checkpoint
+from traveltime_lab.runtime.interrupts import checkpoint
 from traveltime_lab.server.contract.decode import is_faulty
 from traveltime_lab.server.contract.errors import shown
 from traveltime_lab.server.contract.requests import LocatedRequest, LocatedSearch, Location

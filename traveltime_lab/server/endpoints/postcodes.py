@@ -11,8 +11,8 @@ import msgspec
 import numpy as np
 
 from traveltime_lab._arrays import Int64Array
-from traveltime_lab._interrupts import checkpoint
 from traveltime_lab.network.network import Network
+from traveltime_lab.runtime.interrupts import checkpoint
 from traveltime_lab.server.atlas import Atlas, Map
 from traveltime_lab.server.contract import limits
 from traveltime_lab.server.contract.area_requests import (

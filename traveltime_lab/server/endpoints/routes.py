@@ -11,12 +11,12 @@ import msgspec
 import numpy as np
 
 from traveltime_lab._arrays import BoolArray, FloatArray, Int64Array
-from traveltime_lab._interrupts import checkpoint
 from traveltime_lab.itinerary import Route
 from traveltime_lab.kernels.street import road
 from traveltime_lab.limits import MAX_ROUTE_TIME_S
 from traveltime_lab.network.network import Network
 from traveltime_lab.rounding import half_up
+from traveltime_lab.runtime.interrupts import checkpoint
 from traveltime_lab.search.pair_times import pair_times, poured, reachable_pairs
 from traveltime_lab.search.pairs import metres_of, seconds_of
 from traveltime_lab.search.routes import find_routes

@@ -17,10 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from traveltime_lab._arrays import FloatArray, IndexArray
-from traveltime_lab._interrupts import checkpoint
 from traveltime_lab.errors import InputError, ModeError, MomentError, TravelTimeError
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.network.network import Network
+from traveltime_lab.runtime.interrupts import checkpoint
 from traveltime_lab.search.pairs import PairIndex
 from traveltime_lab.search.query import MomentLike, Query, ask
 from traveltime_lab.server.atlas import MARGIN_M, Atlas, Map

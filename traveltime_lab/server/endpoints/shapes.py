@@ -10,9 +10,9 @@ from typing import Any, TypeAlias
 import msgspec
 import shapely
 
-from traveltime_lab._interrupts import checkpoint
 from traveltime_lab.modes import Transportation
 from traveltime_lab.network.network import Network
+from traveltime_lab.runtime.interrupts import checkpoint
 from traveltime_lab.search import time_map
 from traveltime_lab.search.query import Query
 from traveltime_lab.search.time_map import ShapeStyle

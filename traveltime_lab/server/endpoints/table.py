@@ -10,7 +10,7 @@ from typing import Final, Literal, TypeVar
 
 import msgspec
 
-from traveltime_lab._interrupts import checkpoint
+from traveltime_lab.runtime.interrupts import checkpoint
 from traveltime_lab.server import formats
 from traveltime_lab.server.context import Answer, Call
 from traveltime_lab.server.contract import area_requests, queries, requests, rules

@@ -19,9 +19,9 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 import traveltime_lab
-from traveltime_lab._forks import Lock
 from traveltime_lab.maps import basemap, leaflet, style
 from traveltime_lab.maps.widget import choices
+from traveltime_lab.runtime.forks import Lock
 from traveltime_lab.server.atlas import Atlas, Map
 from traveltime_lab.server.auth import Credentials
 from traveltime_lab.server.contract import limits

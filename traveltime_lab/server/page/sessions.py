@@ -16,7 +16,7 @@ from typing import Final
 from starlette.requests import Request
 from starlette.responses import Response
 
-from traveltime_lab._forks import Lock
+from traveltime_lab.runtime.forks import Lock
 
 #: Sessions that are remembered; a new one takes the place of the oldest (assumed: more than share a service).
 _MOST_SESSIONS: Final = 1000

@@ -14,9 +14,9 @@ from typing import Any, Final
 import numpy as np
 
 from traveltime_lab._arrays import BoolArray, Int64Array
-from traveltime_lab._interrupts import checkpoint
 from traveltime_lab.errors import TravelTimeError
 from traveltime_lab.modes import Transportation
+from traveltime_lab.runtime.interrupts import checkpoint
 from traveltime_lab.search.cell_times import CellTimes
 from traveltime_lab.server.atlas import Map
 from traveltime_lab.server.context import Answer, Call, printable

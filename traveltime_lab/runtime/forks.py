@@ -5,8 +5,8 @@ A fork copies the memory of a process and only one of its threads. A lock that a
 copy for ever, unless it is replaced there: the `Lock` of this module is. What it guards must be usable after each
 statement under the lock, because that thread may have been anywhere.
 
-Pools of threads are made anew in a forked process, see `traveltime_lab._threads`. Forks wait while a kernel is being
-compiled, see `traveltime_lab.kernels.compiled`.
+Pools of threads are made anew in a forked process, see `traveltime_lab.runtime.threads`. Forks wait while a kernel is
+being compiled, see `traveltime_lab.kernels.compiled`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
-from traveltime_lab._interrupts import checkpoint
+from traveltime_lab.runtime.interrupts import checkpoint
 
 _T = TypeVar("_T")
 

@@ -25,8 +25,8 @@ from pathlib import Path
 from typing import Any, Final, Protocol, TypeVar
 
 from traveltime_lab._files import temporary_folder
-from traveltime_lab._forks import Lock
 from traveltime_lab.errors import InputError, TravelTimeError, UnfinishedJobError
+from traveltime_lab.runtime.forks import Lock
 from traveltime_lab.settings import one_thread
 
 #: How often a part is given to a worker before the job ends.

@@ -13,7 +13,7 @@ This module imports no other of the package, because what kernels import decides
 
 Examples
 --------
->>> from traveltime_lab._signals import call, held
+>>> from traveltime_lab.runtime.signals import call, held
 >>> with held():
 ...     call(abs, -1)
 1

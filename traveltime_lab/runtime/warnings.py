@@ -2,12 +2,12 @@
 Warnings of this package: shown by Python, or passed to a function of the caller.
 
 `warnings.catch_warnings` changes the whole process (before Python 3.14), so that each thread would get the warnings of
-all. A function that listens here is part of the context of a call, which `traveltime_lab._threads` hands on to its
-threads.
+all. A function that listens here is part of the context of a call, which `traveltime_lab.runtime.threads` hands on to
+its threads.
 
 Examples
 --------
->>> from traveltime_lab._warnings import warn, warnings_to
+>>> from traveltime_lab.runtime.warnings import warn, warnings_to
 >>> heard = []
 >>> with warnings_to(heard.append):
 ...     warn("the timetable has no trips on that day")

@@ -10,7 +10,7 @@ not know who watches.
 
 Examples
 --------
->>> from traveltime_lab._progress import advance, watched
+>>> from traveltime_lab.runtime.progress import advance, watched
 >>> with watched(lambda done, total: print(done, "of", total), 3, "Example", "step"):
 ...     advance(2)
 2 of 3
@@ -27,8 +27,8 @@ from contextvars import ContextVar
 from typing import Any, Final, TypeAlias
 
 from traveltime_lab._checks import flag
-from traveltime_lab._forks import Lock
 from traveltime_lab.errors import InputError
+from traveltime_lab.runtime.forks import Lock
 from traveltime_lab.settings import settings
 
 #: Whether to show a bar, or a function that is called as ``progress(done, total)``.

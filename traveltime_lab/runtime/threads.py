@@ -5,8 +5,8 @@ All searches of a process share one pool of threads, because starting threads ta
 and because searches that run at the same time must not multiply them. The calling thread works, too, and does what no
 thread of the pool has begun: so jobs may start jobs of their own, and no caller waits for a thread that is busy.
 
-Jobs run in a copy of the caller's context, so that `traveltime_lab._interrupts.checkpoint` can cancel them; it is also
-called before each. When a caller continues, with a result or an error, none of its jobs is running any more.
+Jobs run in a copy of the caller's context, so that `traveltime_lab.runtime.interrupts.checkpoint` can cancel them; it
+is also called before each. When a caller continues, with a result or an error, none of its jobs is running any more.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
-from traveltime_lab._forks import after_fork
-from traveltime_lab._interrupts import checkpoint
-from traveltime_lab._progress import PARTS, is_watched
+from traveltime_lab.runtime.forks import after_fork
+from traveltime_lab.runtime.interrupts import checkpoint
+from traveltime_lab.runtime.progress import PARTS, is_watched
 from traveltime_lab.settings import settings
 
 _S = TypeVar("_S")

@@ -27,8 +27,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
-from traveltime_lab._forks import Lock
-from traveltime_lab._interrupts import finishing
+from traveltime_lab.runtime.forks import Lock
+from traveltime_lab.runtime.interrupts import finishing
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
