@@ -25,7 +25,7 @@ UInt16Array: TypeAlias = npt.NDArray[np.uint16]
 UInt64Array: TypeAlias = npt.NDArray[np.uint64]
 
 
-def indptr_of(lengths: AnyArray) -> Int64Array:
+def indptr_of(lengths: npt.ArrayLike) -> Int64Array:
     """Return the index pointer of rows of some lengths."""
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import shapely
 
-from traveltime_lab._arrays import Int32Array, Int64Array
+from traveltime_lab._arrays import Int32Array, Int64Array, indptr_of
 from traveltime_lab.crs import LocalFrame, line_length_m
 from traveltime_lab.errors import CrsError, DataError, InputError
 from traveltime_lab.network.attrs import LateDict
@@ -189,7 +189,7 @@ def _plain_tables(nodes: Any, edges: Any, edge_from: Int32Array, edge_to: Int32A
             raise ValueError(name)
     node_lng, node_lat = shapely.get_x(points), shapely.get_y(points)
     coords, owner = shapely.get_coordinates(lines, return_index=True)
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=len(lines)))]).astype(np.int64)
+    indptr = indptr_of(np.bincount(owner, minlength=len(lines)))
     for at, node in ((indptr[:-1], edge_from), (indptr[1:] - 1, edge_to)):
         gap = np.hypot(coords[at, 0] - node_lng[node], coords[at, 1] - node_lat[node])
         if not (gap <= _GAP_DEG).all():

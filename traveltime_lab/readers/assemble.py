@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import shapely
 
-from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray, Int32Array, Int64Array
+from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray, Int32Array, Int64Array, indptr_of
 from traveltime_lab.crs import line_length_m, segment_lengths_m
 from traveltime_lab.errors import InputError
 from traveltime_lab.readers.attributes import TagValue, members_of, outside_ids, tag_text, to_lnglat
@@ -241,7 +241,7 @@ def _tables(
         edge_way_id=outside_ids([way[0] if (way := streets.way_ids[row]) else None for row in kept]),
         edge_use=use_of,
         edge_name=np.array([name_index[streets.names[row]] for row in kept], dtype=np.int32),
-        coord_indptr=np.concatenate([[0], np.cumsum([len(line) for line in lines])]).astype(np.int64),
+        coord_indptr=indptr_of([len(line) for line in lines]),
         coord_lng=np.ascontiguousarray(positions[:, 0]),
         coord_lat=np.ascontiguousarray(positions[:, 1]),
         uses=uses.frame(),

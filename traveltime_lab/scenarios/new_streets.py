@@ -13,7 +13,7 @@ import pandas as pd
 import shapely
 from shapely import ops
 
-from traveltime_lab._arrays import FloatArray, IndexArray
+from traveltime_lab._arrays import FloatArray, IndexArray, indptr_of
 from traveltime_lab.crs import LocalFrame, line_length_m
 from traveltime_lab.errors import InputError
 from traveltime_lab.scenarios.street_changes import AddStreet
@@ -259,7 +259,7 @@ def _lines_replaced(
     """Return the CSR of lines in which some edges have others, and some are added."""
     counts = np.diff(t.coord_indptr)
     counts[edges] = [len(line) for line in first]
-    indptr = np.concatenate([[0], np.cumsum(np.concatenate([counts, [len(line) for line in more]]))]).astype(np.int64)
+    indptr = indptr_of(np.concatenate([counts, [len(line) for line in more]]))
     columns = []
     for axis, old in enumerate((t.coord_lng, t.coord_lat)):
         blocks, begin = [], 0
@@ -288,7 +288,7 @@ def _restrictions(t: StreetTables, parts_of: dict[int, list[int]]) -> tuple[Any,
             parts = parts[::-1] if directed % 2 else parts
             path += parts[-1:] if k == 0 else parts[:1] if k == end - begin - 1 else parts
         paths.append(path)
-    indptr = np.concatenate([[0], np.cumsum([len(path) for path in paths])]).astype(np.int64)
+    indptr = indptr_of([len(path) for path in paths])
     return indptr, np.array([directed for path in paths for directed in path], np.int32)
 
 

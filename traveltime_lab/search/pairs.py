@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from traveltime_lab._arrays import BoolArray, FloatArray, IndexArray, Int32Array, Int64Array
+from traveltime_lab._arrays import BoolArray, FloatArray, IndexArray, Int32Array, Int64Array, indptr_of
 from traveltime_lab.errors import InputError
 from traveltime_lab.kernels.street import road
 from traveltime_lab.points import Points, plain
@@ -164,7 +164,7 @@ def departures(
     )
     n_rows = np.maximum(np.bincount(found.pair, minlength=origin_of.size), 1)
     pair_of = np.repeat(np.arange(origin_of.size), n_rows)
-    first = np.concatenate([[0], np.cumsum(n_rows)])[:-1]
+    first = indptr_of(n_rows)[:-1]
     rows = first[found.pair] + np.arange(found.pair.size) - np.searchsorted(found.pair, found.pair)
     labels = np.full(pair_of.size, road.UNREACHED, np.int64)
     labels[rows] = found.labels

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from traveltime_lab._arrays import BoolArray, Int32Array, Int64Array
+from traveltime_lab._arrays import BoolArray, Int32Array, Int64Array, indptr_of
 from traveltime_lab.kernels.records import Arcs, Directed, Ports
 from traveltime_lab.kernels.street import reduction, road
 from traveltime_lab.modes import Transportation
@@ -307,4 +307,4 @@ def joined_rows(parts: Sequence[Ports]) -> Ports:
     """Return the rows of all parts."""
     counts = np.concatenate([np.diff(part.indptr) for part in parts])
     states, keys = (np.concatenate([part[at] for part in parts]) for at in (1, 2))
-    return Ports(np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), states, keys)
+    return Ports(indptr_of(counts), states, keys)

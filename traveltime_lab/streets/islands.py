@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from traveltime_lab._arrays import BoolArray, FloatArray, Int32Array
+from traveltime_lab._arrays import BoolArray, FloatArray, Int32Array, indptr_of
 from traveltime_lab.kernels.street import nearest, reading, ties
 from traveltime_lab.kernels.street.grid import Grid
 from traveltime_lab.streets.graph import Topology
@@ -75,7 +75,7 @@ def island_places(
         return None
     counts = np.zeros(x.size, np.int64)
     counts[near] = np.diff(some.indptr)
-    return some._replace(indptr=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64))
+    return some._replace(indptr=indptr_of(counts))
 
 
 def main_edges(topology: Topology) -> BoolArray:

@@ -16,7 +16,7 @@ from typing import Final
 
 import numpy as np
 
-from traveltime_lab._arrays import BoolArray, FloatArray, IndexArray, Int64Array
+from traveltime_lab._arrays import BoolArray, FloatArray, IndexArray, Int64Array, indptr_of
 from traveltime_lab.crs import WGS84_A_M
 from traveltime_lab.kernels.street import road
 from traveltime_lab.kernels.street.ties import Places
@@ -233,5 +233,5 @@ def island_pairs(
 def _any(places: Places | None, of_edge: BoolArray) -> BoolArray:
     """Return for each point whether something holds for the edge of one of its places."""
     assert places is not None
-    counts = np.concatenate([[0], np.cumsum(of_edge[places.edge])])[places.indptr]
+    counts = indptr_of(of_edge[places.edge])[places.indptr]
     return np.asarray(np.diff(counts) > 0)

@@ -26,7 +26,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from traveltime_lab._arrays import AnyArray, IndexArray, Int32Array, Int64Array
+from traveltime_lab._arrays import AnyArray, IndexArray, Int32Array, Int64Array, indptr_of
 from traveltime_lab.errors import MissingDependencyError
 from traveltime_lab.kernels.street import joins, road, turns
 from traveltime_lab.modes import Snapping
@@ -235,7 +235,7 @@ def _leaving_by_own_state(graph: RoadGraph) -> RoadGraph:
     topology = graph.topology
     # The plain state of an edge has the lowest number of all its states.
     plain = topology.entry_states[topology.entry_indptr[:-1][topology.is_open]]
-    indptr = np.concatenate([[0], np.cumsum(topology.is_open)]).astype(np.int64)
+    indptr = indptr_of(topology.is_open)
     return replace(
         graph,
         topology=replace(topology, exit_indptr=indptr, exit_states=plain),

@@ -18,7 +18,7 @@ from typing import Final
 
 import numpy as np
 
-from traveltime_lab._arrays import BoolArray, FloatArray, IndexArray, Int8Array, Int32Array
+from traveltime_lab._arrays import BoolArray, FloatArray, IndexArray, Int8Array, Int32Array, indptr_of
 from traveltime_lab.kernels.street import nearest, ties
 from traveltime_lab.kernels.street.crossings import MOTORWAY, SHORE, barring
 from traveltime_lab.kernels.street.grid import Grid, build_grid
@@ -96,7 +96,7 @@ class Snaps:
         """Give each point that is snapped one position, unless positions are given."""
         if self.places is None:
             found = self.edge >= 0
-            indptr = np.concatenate([[0], np.cumsum(found)]).astype(np.int64)
+            indptr = indptr_of(found)
             arrays = self.edge[found], np.asarray(self.fraction[found], np.float64), self.distance_m[found]
             object.__setattr__(self, "places", ties.Places(indptr, *arrays))
 
@@ -197,7 +197,7 @@ def _taken(places: ties.Places, index: IndexArray) -> ties.Places:
     """Return the places of the points at some positions."""
     indptr, *arrays = places
     counts = np.diff(indptr)[index]
-    new_indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    new_indptr = indptr_of(counts)
     rows = np.repeat(indptr[:-1][index] - new_indptr[:-1], counts) + np.arange(new_indptr[-1])
     return ties.Places(new_indptr, *(array[rows] for array in arrays))
 
@@ -206,7 +206,7 @@ def _spread_out(places: ties.Places, index: IndexArray, n: int) -> ties.Places:
     """Return the places of `n` points, of which those at ascending positions have some."""
     counts = np.zeros(n, np.int64)
     counts[index] = np.diff(places.indptr)
-    return places._replace(indptr=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64))
+    return places._replace(indptr=indptr_of(counts))
 
 
 def snap_index(streets: StreetLayer, transportation: Transportation, accept_roads: str) -> SegmentIndex:
@@ -351,7 +351,7 @@ def snap_points(
         counts = np.zeros(x.size, np.int64)
         for part, here in zip(parts, found, strict=True):
             counts[part] += np.diff(here.indptr)
-        indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        indptr = indptr_of(counts)
         places = ties.Places(indptr, np.empty(indptr[-1], np.int32), np.empty(indptr[-1]), np.empty(indptr[-1]))
         put = functools.partial(functools.partial, ties.put_places)
         side_by_side([put(*each, places, edge, fraction, distance) for each in zip(parts, found, strict=True)])
@@ -441,7 +441,7 @@ def on_closed_streets(topology: Topology, snaps: Snaps) -> BoolArray:
     assert snaps.places is not None
     forward = 2 * snaps.places.edge.astype(np.int64)
     is_open = topology.is_open[forward] | topology.is_open[forward + 1]
-    n_open = np.concatenate([[0], np.cumsum(is_open)])[snaps.places.indptr]
+    n_open = indptr_of(is_open)[snaps.places.indptr]
     return np.asarray((np.diff(n_open) == 0) & (np.diff(snaps.places.indptr) > 0))
 
 

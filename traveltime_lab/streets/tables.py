@@ -26,6 +26,7 @@ from traveltime_lab._arrays import (
     Int64Array,
     UInt16Array,
     UInt64Array,
+    indptr_of,
 )
 
 NODE_SIGNALS = 1
@@ -410,7 +411,7 @@ def in_order_of_place(tables: StreetTables) -> StreetTables:
     new_edge = np.empty(edges.size, np.int32)
     new_edge[edges] = np.arange(edges.size, dtype=np.int32)
     counts = np.diff(tables.coord_indptr)[edges]
-    coord_indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    coord_indptr = indptr_of(counts)
     coords = np.arange(coord_indptr[-1]) + np.repeat(tables.coord_indptr[:-1][edges] - coord_indptr[:-1], counts)
     restricted = tables.restriction_edges
     return replace(

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray, Int32Array, Int64Array
+from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray, Int32Array, Int64Array, indptr_of
 from traveltime_lab.crs import LocalFrame
 from traveltime_lab.kernels.street import reading, turns
 from traveltime_lab.modes import Transportation
@@ -143,7 +143,7 @@ def _without(whole: Topology, closed: BoolArray) -> Topology:
 
 def _rows_left(indptr: Int64Array, kept: BoolArray) -> Int64Array:
     """Return the index pointer of a CSR of which some values are kept."""
-    return np.concatenate([[0], np.cumsum(kept)])[indptr].astype(np.int64)
+    return indptr_of(kept)[indptr]
 
 
 def _interleave(forward: AnyArray, backward: AnyArray) -> AnyArray:
@@ -185,7 +185,7 @@ def _topology_of_nodes(tables: StreetTables, is_open: BoolArray, base: str) -> T
     lands[source[~is_ferry[edges]]] = True
     lands[target[~is_ferry[edges]]] = True
     boards = is_ferry[edges] & lands[source]
-    entry_indptr = np.concatenate([[0], np.cumsum(is_open)]).astype(np.int64)
+    entry_indptr = indptr_of(is_open)
     exit_arc_of_edge = np.arange(edges.size, dtype=np.int64)
     return _finish(
         is_open,
@@ -438,6 +438,6 @@ def _sizes(strong: Int32Array, n_parts: int, looped: Int32Array, state_edge: Int
 
 def any_port(indptr: Int64Array, claim: BoolArray) -> BoolArray:
     """Return for each edge whether `claim` is True for a port of either of its directions."""
-    counts = np.concatenate([[0], np.cumsum(claim)])
+    counts = indptr_of(claim)
     by_directed = counts[indptr[1:]] > counts[indptr[:-1]]
     return np.asarray(by_directed[0::2] | by_directed[1::2])

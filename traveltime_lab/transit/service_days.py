@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from traveltime_lab._arrays import BoolArray, Int32Array
+from traveltime_lab._arrays import BoolArray, Int32Array, indptr_of
 from traveltime_lab.modes import Transportation
 from traveltime_lab.transit.route_types import ridden_routes
 from traveltime_lab.transit.timetable import Timetable
@@ -42,7 +42,7 @@ def trips_at(timetable: Timetable, trips: Trips, stops: Int32Array, *, is_boardi
     """Return which of some trips have pickup, or drop-off, at one of some stops (stop_idx)."""
     rules = timetable.pattern_pickup if is_boarding else timetable.pattern_drop_off
     hit = np.isin(timetable.pattern_stop, stops) & (rules != 1)
-    counts = np.concatenate([[0], np.cumsum(hit)])[timetable.pattern_indptr]
+    counts = indptr_of(hit)[timetable.pattern_indptr]
     return np.asarray(trips & (np.diff(counts) > 0)[timetable.hot.trip_pattern])
 
 

@@ -16,7 +16,7 @@ from typing import Final
 
 import numpy as np
 
-from traveltime_lab._arrays import IndexArray, Int32Array, Int64Array
+from traveltime_lab._arrays import IndexArray, Int32Array, Int64Array, indptr_of
 from traveltime_lab.kernels.records import Ports
 from traveltime_lab.kernels.street import road
 from traveltime_lab.kernels.transit import walks as kernel
@@ -81,7 +81,7 @@ class Links:
     def take(self, points: IndexArray) -> Links:
         """Return the links of the points at some positions."""
         sizes = np.diff(self.indptr)[points]
-        indptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        indptr = indptr_of(sizes)
         at = np.repeat(self.indptr[points] - indptr[:-1], sizes) + np.arange(indptr[-1])
         return Links(indptr, self.stops[at], self.ms[at])
 
@@ -219,7 +219,7 @@ def _walks(stops: LinkedStops, budget_s: int, is_leaving: bool) -> Walks:
 def _in_a_row(parts: Sequence[StatesAround] | Sequence[StopsAround]) -> tuple[Int64Array, Int32Array, Int32Array]:
     """Return the parts of a CSR as one."""
     indptrs, *others = zip(*parts, strict=True)
-    indptr = np.concatenate([[0], np.cumsum(np.concatenate([np.diff(part) for part in indptrs]))]).astype(np.int64)
+    indptr = indptr_of(np.concatenate([np.diff(part) for part in indptrs]))
     members, ms = (np.concatenate(arrays) for arrays in others)
     return indptr, members, ms
 
@@ -329,7 +329,7 @@ def changes(layer: TransitLayer, stops: LinkedStops, budget_s: int) -> Transfers
         indptr, to_stop, ms = kernel.turned(links.indptr, links.stops, links.ms, len(stops.snaps))
         from_stop = np.repeat(np.arange(len(stops.snaps)), np.diff(indptr))
         kept = from_stop != to_stop
-        row_of = np.concatenate([[0], np.cumsum(np.bincount(from_stop[kept], minlength=len(stops.snaps)))])
+        row_of = indptr_of(np.bincount(from_stop[kept], minlength=len(stops.snaps)))
         seconds = -(-ms[kept] // 1000)
         return merge_transfers(layer.timetable, Footpaths(row_of.astype(np.int64), to_stop[kept], seconds))
 

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from traveltime_lab._arrays import BoolArray, IndexArray, Int32Array, Int64Array
+from traveltime_lab._arrays import BoolArray, IndexArray, Int32Array, Int64Array, indptr_of
 from traveltime_lab.errors import InputError, LimitError
 from traveltime_lab.kernels.transit import trip_instances
 from traveltime_lab.transit.calendar import day_origin
@@ -119,10 +119,10 @@ def trip_table(
     instance_indptr = np.searchsorted(lane, np.arange(n_lanes + 1)).astype(np.int64)
     kind = hot.trip_pattern[trip[instance_indptr[:-1]]]
     lengths = np.diff(timetable.pattern_indptr)[kind]
-    pattern_indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    pattern_indptr = indptr_of(lengths)
     rows = np.repeat(timetable.pattern_indptr[kind] - pattern_indptr[:-1], lengths) + np.arange(pattern_indptr[-1])
     pattern_stops = timetable.pattern_stop[rows]
-    time_indptr = np.concatenate([[0], np.cumsum(lengths * np.diff(instance_indptr))]).astype(np.int64)
+    time_indptr = indptr_of(lengths * np.diff(instance_indptr))
     arrival, departure = np.empty(time_indptr[-1], np.int32), np.empty(time_indptr[-1], np.int32)
     trip_instances.write_times(trip, shift, times, arrival, departure)
     table = TripTable(

@@ -209,7 +209,7 @@ def _assembled(
         pickup, drop_off, rows = pickup[on], drop_off[on], rows[on]
         along = along[on] if along.size else along
         trips = trips[good]
-        indptr = np.concatenate([[0], np.cumsum(lengths[good])]).astype(np.int64)
+        indptr = indptr_of(lengths[good])
     if headsign.size:
         headsign = headsign[rows]
     keys = stop.astype(np.int64) << 8 | pickup.astype(np.int64) << 4 | drop_off

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple, Self, TypeVar
 import numpy as np
 import osmium
 
-from traveltime_lab._arrays import AnyArray, FloatArray, Int64Array
+from traveltime_lab._arrays import AnyArray, FloatArray, Int64Array, indptr_of
 from traveltime_lab._files import as_path, explained, full_temporary_folder, is_file, temporary_folder
 from traveltime_lab.errors import DataError, MissingFileError
 from traveltime_lab.readers.osm import blobs, opl, versions
@@ -68,7 +68,7 @@ class Ways:
     def rows(self, rows: Int64Array) -> Ways:
         """Return only these ways, in this order."""
         lengths = np.diff(self.indptr)[rows]
-        indptr = np.concatenate([[0], np.cumsum(lengths)])
+        indptr = indptr_of(lengths)
         take = np.repeat(self.indptr[rows] - indptr[:-1], lengths) + np.arange(indptr[-1])
         return Ways(self.osm_id[rows], [self.tags[row] for row in rows.tolist()], indptr, self.refs[take])
 

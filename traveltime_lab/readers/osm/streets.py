@@ -20,7 +20,7 @@ import numpy as np
 import osmium
 import pandas as pd
 
-from traveltime_lab._arrays import BoolArray, Int32Array, UInt16Array
+from traveltime_lab._arrays import BoolArray, Int32Array, UInt16Array, indptr_of
 from traveltime_lab.errors import DataError
 from traveltime_lab.readers.osm.access_tags import ACCESS_KEYS
 from traveltime_lab.readers.osm.edges import Edges, Runs, split_at_junctions, unbroken_runs, way_lengths_m
@@ -302,7 +302,7 @@ def _joined(*parts: Ways) -> Ways:
     return Ways(
         np.concatenate([part.osm_id for part in parts]),
         [text for part in parts for text in part.tags],
-        np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+        indptr_of(counts),
         np.concatenate([part.refs for part in parts]),
     )
 

@@ -24,7 +24,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial import KDTree
 
-from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray, Int32Array, Int64Array, UInt8Array
+from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray, Int32Array, Int64Array, UInt8Array, indptr_of
 from traveltime_lab.network.network import Network
 from traveltime_lab.runtime.memo import Derived
 from traveltime_lab.search.geocoding.countries import COUNTRIES, countries_at, country_of
@@ -187,7 +187,7 @@ class Gazetteer:
         return (
             _Words(
                 ordered,
-                np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+                indptr_of(counts),
                 np.array([entry for word in ordered for entry in place_of[word]], np.int32),
                 np.array([bits for word in ordered for bits in place_of[word].values()], np.uint8),
             ),
