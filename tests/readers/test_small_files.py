@@ -13,6 +13,7 @@ from typing import Any
 import geopandas as gpd
 import numpy as np
 import osmium
+import pyarrow as pa
 import pytest
 
 import traveltime_lab as tl
@@ -165,6 +166,38 @@ def test_pbf_blobs_that_unpack_to_much_more(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(_files, "ALWAYS_UNPACKED", 100_000)
     with pytest.raises(tl.DataError, match=r"unpacks from [\d,]+ to 3,\d+,\d+ bytes, more than 100 times as many"):
         extract.OsmFile(path)
+
+
+def _pbf_of(kind: str, form: str, text: bytes) -> bytes:
+    """Return a blob of data with one street and one relation, one of whose texts is `text`."""
+    texts = dict.fromkeys(("key", "value", "role", "user"), b"text") | {kind: text}
+    table = b"".join(_field(1, each) for each in (b"", *texts.values(), b"highway", b"residential"))
+    way = b"\x08\x01" + _field(2, bytes([1, 5])) + _field(3, bytes([2, 6])) + _field(8, bytes([2, 2]))
+    relation = b"\x08\x01" + _field(2, bytes([1])) + _field(3, bytes([2]))
+    relation += _field(8, bytes([3])) + _field(9, bytes([2])) + _field(10, bytes([1]))
+    raw = _field(1, table) + _field(2, _field(3, way)) + _field(2, _field(4, relation))
+    packed = {
+        "raw": lambda: _field(1, raw),
+        "zlib": lambda: _field(3, zlib.compress(raw)),
+        "lz4": lambda: _field(6, pa.Codec("lz4_raw").compress(raw, asbytes=True)),
+    }[form]()
+    blob = b"\x10" + _varint(len(raw)) + packed
+    header = _field(1, b"OSMData") + b"\x18" + _varint(len(blob))
+    return len(header).to_bytes(4, "big") + header + blob
+
+
+@pytest.mark.parametrize("form", ["raw", "zlib", "lz4"])
+@pytest.mark.parametrize("kind", ["key", "value", "role", "user"])
+def test_texts_with_null_bytes_in_a_pbf(tmp_path: Path, kind: str, form: str) -> None:
+    """In a tag they end the process: libosmium reads behind the tags of the object."""
+    path = repeated._files(tmp_path)["osm.pbf"]
+    start = path.read_bytes()
+    path.write_bytes(start + _pbf_of(kind, form, b"te\nxt"))
+    extract.OsmFile(path)
+    for text in (b"te\0xt", b"\0", b"text\0"):
+        path.write_bytes(start + _pbf_of(kind, form, text))
+        with pytest.raises(tl.DataError, match=rf"a text with a null byte in the blob at byte {len(start) + 15:,}"):
+            extract.OsmFile(path)
 
 
 N = 1_000_000

@@ -193,11 +193,12 @@ def _owners(value: Any) -> Iterator[tuple[Any, Any]]:
 def _changed(value: Any, dice: random.Random) -> Any:
     places = list(_owners(value))
     if not places or dice.random() < 0.02:
-        return dice.choice(VALUES)
+        return copy.deepcopy(dice.choice(VALUES))
     owner, key = dice.choice(places)
     what = dice.choice(["replace"] * 4 + ["delete", "wrap", "repeat", "key", "swap", "again", "same kind"])
     if what == "replace":
-        owner[key] = dice.choice(VALUES)
+        # A copy: the next mutation may change it, or put it into itself.
+        owner[key] = copy.deepcopy(dice.choice(VALUES))
     elif what == "delete":
         del owner[key]
     elif what == "wrap":
@@ -207,7 +208,7 @@ def _changed(value: Any, dice: random.Random) -> Any:
     elif what == "again" and isinstance(owner[key], dict):
         pairs = list(owner[key].items())
         name = dice.choice([*owner[key], "x"])
-        owner[key] = Pairs([*pairs, (name, dice.choice([*VALUES, *owner[key].values()]))])
+        owner[key] = Pairs([*pairs, (name, copy.deepcopy(dice.choice([*VALUES, *owner[key].values()])))])
     elif what == "key" and isinstance(owner, dict):
         new = dice.choice(["", "x", str(key).upper(), f"{key}_", "__class__", "\0", "a" * 10_000, *map(str, owner)])
         owner[new] = owner.pop(key)

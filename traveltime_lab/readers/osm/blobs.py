@@ -1,9 +1,10 @@
 """
-Check that a PBF file is a sequence of whole blobs, before libosmium reads it.
+Check that a PBF file is a sequence of whole blobs whose texts have no null bytes, before libosmium reads it.
 
-libosmium never closes a file whose blobs it cannot tell apart, or whose header it cannot read. The format is that of
-https://wiki.openstreetmap.org/wiki/PBF_Format: the length of a header in four bytes, the header, and a blob of the
-length that the header says.
+libosmium never closes a file whose blobs it cannot tell apart, or whose header it cannot read. Its texts end at the
+first null byte, so that one within a tag makes it read beyond the tags of an object, which ends the process. The format
+is that of https://wiki.openstreetmap.org/wiki/PBF_Format: the length of a header in four bytes, the header, and a blob
+of the length that the header says.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
+
+import pyarrow as pa
 
 from traveltime_lab._files import MOST_TIMES, most_unpacked, open_file
 
@@ -42,6 +45,12 @@ def fault(path: Path) -> str | None:
                 if wrong is not None:
                     return wrong
             n_unpacked += _unpacked(file, at - n_bytes, at)
+            if n_unpacked > most_unpacked(size):
+                break
+            if not is_first:
+                file.seek(at - n_bytes)
+                if _has_null(file.read(n_bytes)):
+                    return f"a text with a null byte in the blob at byte {at - n_bytes:,}"
             file.seek(at)
     if n_unpacked > most_unpacked(size):
         return f"it unpacks from {size:,} to {n_unpacked:,} bytes, more than {MOST_TIMES} times as many"
@@ -107,6 +116,29 @@ def _fault_of_header(blob: bytes) -> str | None:
     except (IndexError, zlib.error):
         return "its header is damaged"
     return None
+
+
+def _has_null(blob: bytes) -> bool:
+    """Return whether a text of a blob of data has a null byte; what cannot be unpacked is left to libosmium."""
+    try:
+        return any(
+            # The first text is empty, so that its length is a null byte; few other lengths are.
+            table.count(0) > table.startswith(b"\n\0") and any(b"\0" in text for text in _values(table, 1))
+            for content in _contents(blob)
+            for table in _values(content, 1)
+        )
+    except (IndexError, zlib.error, OSError):
+        return False
+
+
+def _contents(blob: bytes) -> Iterator[bytes]:
+    """Yield what a blob contains, in each form in which it does."""
+    yield from _values(blob, 1)
+    for packed in _values(blob, 3):
+        yield zlib.decompressobj().decompress(packed, _MOST_BLOB)
+    size = _fields(blob).get(2)
+    for packed in _values(blob, 6) if isinstance(size, int) and size <= _MOST_BLOB else ():
+        yield pa.Codec("lz4_raw").decompress(packed, decompressed_size=size, asbytes=True)
 
 
 def _values(message: bytes, number: int) -> list[bytes]:
