@@ -2,25 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import pytest
-
-DATA_VARIABLE: Final = "TRAVELTIME_LAB_DATA"
-#: Notebooks about data that the repository does not have, and its folder.
-NEEDS: Final = {"16-study.ipynb": "porto_alegre"}
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip notebooks whose data is not there; where it may be is said in `shared_data` of tests/conftest.py."""
-    shared = Path(os.environ.get(DATA_VARIABLE) or Path(__file__).parents[2] / "shared" / "data")
-    for item in items:
-        folder = NEEDS.get(item.path.name)
-        if folder is not None and not (shared / folder).is_dir():
-            item.add_marker(pytest.mark.skip(reason=f"no {folder}: set {DATA_VARIABLE} to the folder of extracts"))
 
 
 @pytest.hookimpl(hookwrapper=True)
