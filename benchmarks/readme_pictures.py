@@ -22,22 +22,20 @@ FOLDER = ROOT / "pictures"
 
 def still() -> None:
     network, places = tl.sample_network(), tl.sample_points()
-    plaza = places.loc[["Plaza de Armas, La Serena"]]
-    morning = {"transportation": "driving", "departure_time": "2026-03-02T08:00", "level_of_detail": "high"}
-    rings = pd.concat([tl.time_map(network, plaza, travel_time=limit, **morning) for limit in (300, 600, 900)])
-    plot.save(FOLDER / "isochrones.png", network, rings, places, title="By car, Monday at eight", size=6.5, dpi=110)
+    hospital = places.loc[["Santa Casa"]]
+    morning = {"transportation": "driving", "departure_time": "2026-03-02T08:00"}
+    shapes = {"level_of_detail": "high", **morning}
+    areas = [tl.time_map(network, hospital, travel_time=limit, **shapes) for limit in (300, 600, 900)]
+    title = "By car from Santa Casa, Monday at eight"
+    plot.save(FOLDER / "isochrones.png", network, pd.concat(areas), places, title=title, size=6.5, dpi=110)
     zones = tl.sample_points(kind="zones")
-    times = tl.time_filter(network, zones, places.loc[["Hospital, Coquimbo"]], travel_time=7200, **_no_shape(morning))
+    times = tl.time_filter(network, zones, hospital, travel_time=7200, **morning)
     minutes = zones.assign(minutes=times["travel_time"].to_numpy(dtype=float, na_value=float("nan")) / 60)
-    title = "To the hospital in Coquimbo"
+    title = "To the hospital Santa Casa"
     plot.save(
         FOLDER / "matrix.png", network, None, minutes, column="minutes", title=title, size=6.5, dpi=110,
         street_names=False,
     )  # fmt: skip
-
-
-def _no_shape(options: dict[str, str]) -> dict[str, str]:
-    return {name: value for name, value in options.items() if name != "level_of_detail"}
 
 
 def widget() -> None:
@@ -50,6 +48,8 @@ def widget() -> None:
         browsing.chromium() as browser,
     ):
         page, _ = browsing.run_notebook(browser, lab, "01-quick-start")
+        page.locator(".leaflet-control-zoom-in").first.click()  # until footpaths are drawn
+        page.wait_for_timeout(3000)
         box = page.locator(".leaflet-container").first.bounding_box()
         page.mouse.move(box["x"] + 0.62 * box["width"], box["y"] + 0.3 * box["height"])
         page.get_by_text("Here", exact=False).last.wait_for()

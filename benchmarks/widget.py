@@ -22,7 +22,7 @@ from ipywidgets.embed import dependency_state
 import traveltime_lab as tl
 
 ROOT = Path(__file__).parents[1]
-PLACE = "Plaza de Armas, La Serena"
+PLACE = "Parque Farroupilha"
 TUESDAY = {"departure_time": "2019-05-14T08:00"}
 CASES: dict[str, dict[str, Any]] = {
     "walking 15 min": {"travel_time": 900, "transportation": "walking"},

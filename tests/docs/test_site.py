@@ -42,17 +42,17 @@ FENCES = {
 #: The calls of "Coming from another package".
 CALLS = re.findall(r"`((?:tl|network)\.[^`]*\))`", (DOCS / "coming-from.md").read_text("utf-8"))
 
-#: Four streets around a block of La Serena, a school, and a bus that stops at two of its corners.
+#: Four streets around a block of Porto Alegre, a school, and a bus that stops at two of its corners.
 BLOCK = osm_xml(
-    {1: (-71.254, -29.904), 2: (-71.250, -29.904), 3: (-71.250, -29.900), 4: (-71.254, -29.900), 5: (-71.252, -29.902)},
-    [(10, "1 2 3 4 1", "highway=primary|name=Avenida del Mar")],
-    node_tags={5: "amenity=school|name=Escuela"},
+    {1: (-51.218, -30.039), 2: (-51.214, -30.039), 3: (-51.214, -30.035), 4: (-51.218, -30.035), 5: (-51.216, -30.037)},
+    [(10, "1 2 3 4 1", "highway=primary|name=Avenida Ipiranga")],
+    node_tags={5: "amenity=school|name=Escola"},
 )
 BUS = {
-    "agency": "agency_id,agency_name,agency_url,agency_timezone\nA,Buses,https://example.org,America/Santiago",
+    "agency": "agency_id,agency_name,agency_url,agency_timezone\nA,Buses,https://example.org,America/Sao_Paulo",
     "calendar": "service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date\n"
-    "daily,1,1,1,1,1,1,1,20160101,20161231",
-    "stops": "stop_id,stop_name,stop_lat,stop_lon\na,A,-29.904,-71.254\nb,B,-29.900,-71.250",
+    "daily,1,1,1,1,1,1,1,20190101,20191231",
+    "stops": "stop_id,stop_name,stop_lat,stop_lon\na,A,-30.039,-51.218\nb,B,-30.035,-51.214",
     "routes": "route_id,route_short_name,route_type\nR,1,3",
     "trips": "route_id,service_id,trip_id\nR,daily,t",
     "stop_times": "trip_id,stop_sequence,stop_id,arrival_time,departure_time\n"

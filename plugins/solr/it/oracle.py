@@ -129,7 +129,7 @@ def fast(
     parser = ("traveltime", "fuzzy", "uncached")[number % 4 % 3]
     parameters = {"origin": origin, "field": "location", "limit": str(limit), "mode": mode}
     if parser != "uncached":
-        parameters["country"] = ("uk", "FI", "coquimbo")[number % 3]
+        parameters["country"] = ("uk", "FI", "porto_alegre")[number % 3]
     if reverse:
         parameters["requestType"] = "MANY_TO_ONE"
     lat, wire_lats = on_the_wire(place[0], lats)

@@ -24,11 +24,11 @@ import org.junit.Test;
 
 /** Parameters, scores, caches and failures. */
 public class QueriesIT {
-  private static final String ORIGIN = "-29.9027,-71.2519";
+  private static final String ORIGIN = "-30.0304,-51.2224";
   private static final String GOOD = "origin=" + ORIGIN + " field=location limit=900 mode=driving country=uk";
   private static final String JSON_GOOD =
       "field=location travel_time=900 transportation='{\"type\":\"driving\"}' departure_time=2026-03-02T08:00:00Z"
-          + " departure_location='{\"lat\":-29.9027,\"lng\":-71.2519}'";
+          + " departure_location='{\"lat\":-30.0304,\"lng\":-51.2224}'";
 
   private static List<String> raw(String prefix, int limit, String... others) {
     List<String> all = new ArrayList<>();
@@ -100,7 +100,7 @@ public class QueriesIT {
       {"departure_time=2026-03-02T08:00:00Z", "", "departure_time is missing"},
       {"departure_time=2026-03-02T08:00:00Z", "departure_time=tomorrow", "departure_time must be a date and time"},
       {"travel_time=900", "travel_time=900 arrival_time=2026-03-02T08:00:00Z", "arrival_location is missing"},
-      {"{\"lat\":-29.9027,\"lng\":-71.2519}", "{\"lat\":-29.9027}", "departure_location must be JSON"},
+      {"{\"lat\":-30.0304,\"lng\":-51.2224}", "{\"lat\":-30.0304}", "departure_location must be JSON"},
       {"travel_time=900", "travel_time=900 range=1", "range must be a JSON object"},
     };
     for (String[] each : wrongJson) {
@@ -243,7 +243,7 @@ public class QueriesIT {
     assertEquals(200, world.ask(filter).status);
     assertTrue(isCached(parameters, "time"));
     String[][] changes = {
-      {"origin", "-29.9028,-71.2519"}, {"limit", "912"}, {"limit", "910"}, {"mode", "walking"}, {"country", "fi"},
+      {"origin", "-30.0305,-51.2224"}, {"limit", "912"}, {"limit", "910"}, {"mode", "walking"}, {"country", "fi"},
       {"requestType", "MANY_TO_ONE"}, {"distances", "true"},
     };
     for (String[] change : changes) {
@@ -261,7 +261,7 @@ public class QueriesIT {
   @Test
   public void fuzzyHitsOnSameOriginAndMode() throws Exception {
     World world = World.get();
-    String origin = "-29.91,-71.25";
+    String origin = "-30.03,-51.22";
     List<String> parameters = raw("fuzzy_", 1200, "fuzzy_origin", origin);
     parameters.subList(0, 2).clear();
     assertFalse(isCached(parameters, "fuzzy_time"));
