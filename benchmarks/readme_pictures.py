@@ -22,16 +22,16 @@ FOLDER = ROOT / "pictures"
 
 def still() -> None:
     network, places = tl.sample_network(), tl.sample_points()
-    hospital = places.loc[["Santa Casa"]]
+    hospital = places.loc[["Hospital Santa Casa"]]
     morning = {"transportation": "driving", "departure_time": "2026-03-02T08:00"}
     shapes = {"level_of_detail": "high", **morning}
     areas = [tl.time_map(network, hospital, travel_time=limit, **shapes) for limit in (300, 600, 900)]
-    title = "By car from Santa Casa, Monday at eight"
+    title = "By car from Hospital Santa Casa, Monday at eight"
     plot.save(FOLDER / "isochrones.png", network, pd.concat(areas), places, title=title, size=6.5, dpi=110)
     zones = tl.sample_points(kind="zones")
     times = tl.time_filter(network, zones, hospital, travel_time=7200, **morning)
     minutes = zones.assign(minutes=times["travel_time"].to_numpy(dtype=float, na_value=float("nan")) / 60)
-    title = "To the hospital Santa Casa"
+    title = "To Hospital Santa Casa"
     plot.save(
         FOLDER / "matrix.png", network, None, minutes, column="minutes", title=title, size=6.5, dpi=110,
         street_names=False,
