@@ -62,8 +62,9 @@ def sample_network(name: str | None = None, *, progress: Progress = False) -> Ne
     ----------
     name : {"porto_alegre", "helsinki"}, default "porto_alegre"
         ``"porto_alegre"``: 11 x 12 km around the centre of Porto Alegre in Brazil, with its footpaths, 150 bus routes
-        (2019-04-15 to 2019-07-15, Monday to Friday) and the metro; no water. ``"helsinki"``: 1.0 x 1.7 km of the centre
-        of Helsinki, with all footpaths, turn restrictions and shores; no timetable.
+        (2019-04-15 to 2019-07-15, Monday to Friday; trips begin between 6:00 and 18:59) and the metro. It has no water:
+        areas may reach into the Guaíba. ``"helsinki"``: 1.0 x 1.7 km of the centre of Helsinki, with all footpaths,
+        turn restrictions and shores; no timetable.
     progress : bool or callable, default False
         As in `build_network`; of use to the first call, which builds.
 
