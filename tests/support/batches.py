@@ -30,8 +30,9 @@ from tests.support import ROOT
 
 #: Memory that a case may take besides what the process has, in bytes of address space.
 MOST_MEMORY = 512 << 20
-#: Processor time of a case in seconds, on a busy machine, and the time after which a case that waits is ended.
-MOST_CPU_S, MOST_WAIT_S = 10, 120
+#: Processor time of a case in seconds, on a busy machine, and the time after which a case that waits is ended. The
+#: largest areas of cells that are allowed, 49 million sample points, take 15 s.
+MOST_CPU_S, MOST_WAIT_S = 30, 120
 #: What libraries say when there is no memory.
 #: libtiff says so of entries that are longer than the file, for which it takes none.
 _NO_MEMORY = re.compile(r"(?<!TIFFReadDirectory:)out of memory|cannot allocate|malloc|bad_alloc", re.IGNORECASE)
