@@ -61,7 +61,7 @@ def crosses_at(px, py, qx, qy, k, barriers, i):
     return t, barriers.marks[i] == MOTORWAY and t * length < length - REACH_M, turn
 
 
-@kernel(inline="always")
+@kernel(forceinline=True)
 def is_surely_free(
     px, py, qx, qy, ends, cell, first_row, last_row, first_column, last_column, blocks, begin, members
 ):  # fmt: skip

@@ -45,6 +45,13 @@ class Grid(NamedTuple):
     members: np.ndarray  # int32, segments of each cell, ascending within a cell
 
 
+#: A grid without segments.
+NO_SEGMENTS = Grid(
+    np.zeros((0, 4)), np.zeros(0, np.uint8), np.zeros(0, np.int32), 1.0, 0, -1, 0, -1, np.zeros((0, 0), np.int32),
+    np.zeros(1, np.int32), np.zeros(0, np.uint8), np.zeros(0, np.int32),
+)  # fmt: skip
+
+
 @kernel(inline="always")
 def cell_at(row, column, blocks):
     """

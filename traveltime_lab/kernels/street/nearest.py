@@ -13,7 +13,7 @@ import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
 from traveltime_lab.kernels.street.crossings import barring, crosses_at, is_barred, is_behind_water, is_surely_free
-from traveltime_lab.kernels.street.grid import cell_at, empty_metres, empty_rings
+from traveltime_lab.kernels.street.grid import NO_SEGMENTS, cell_at, empty_metres, empty_rings
 
 #: Streets are tied if their distances differ by no more than this; coordinates and lines are no more exact (assumed).
 TIE_M = 0.5
@@ -38,12 +38,23 @@ class Near(NamedTuple):
     """CSR by point of the segments that may be tied with the nearest one, in any order; none where nothing is tied."""
 
     begin: np.ndarray  # int64 (n_points + 1,)
-    segment: np.ndarray  # int32 (n or more,), -1 if the nearest segment of the point is barred
+    segment: np.ndarray  # int32 (n or more,), the first of a point is -1 if its nearest segment is barred
     position: np.ndarray  # float64 (n or more,), 0 to 1 along the segment
     squared: np.ndarray  # float64 (n or more,), squared distance, m2
 
 
-class Shadows(NamedTuple):
+class Rectangles(NamedTuple):
+    """Rectangles of which the points on land share what they know to be behind water."""
+
+    of_point: np.ndarray  # int32 (n_points,), -1 for none
+    x: np.ndarray  # float64 (n_rectangles,), middle, m
+    y: np.ndarray
+    half_x: np.ndarray  # float64, half of the sides, m
+    half_y: np.ndarray
+    shrink: np.ndarray  # float64, least shrink in each
+
+
+class _Shadows(NamedTuple):
     """Which cells of a grid of streets are behind water for the points of a rectangle that are on land."""
 
     x: float  # middle of the rectangle, m
@@ -57,6 +68,10 @@ class Shadows(NamedTuple):
 
 
 _UNKNOWN, _BEHIND_WATER, _IN_SIGHT = np.uint8(0), np.uint8(1), np.uint8(2)
+#: The segment of a point from which the walk there is barred, until another one is found.
+_BARRED = -2
+#: How many cells of the grid of streets around the middle of a rectangle are known, in each direction.
+_KNOWN_CELLS = 32
 
 
 def none_near(n: int) -> Near:
@@ -81,9 +96,9 @@ def place_on(px, py, k, ax, ay, bx, by):
 
 
 @kernel
-def nearest_across_barriers(px, py, shrink, limit, grid, needed):
+def _nearest(px, py, shrink, limit, grid, needed):
     """
-    Return the nearest segment within `limit` metres of each point that has the needed marks, across barriers, too.
+    Return the nearest segment within `limit` metres of each point, across barriers, too.
 
     Rings of cells around the point are searched until the next ring is farther than the best segment and those tied
     with it. Among equally near segments the one with the lowest index is returned.
@@ -192,6 +207,60 @@ def nearest_across_barriers(px, py, shrink, limit, grid, needed):
 
 
 @kernel
+def _nearest_and_barred(px, py, shrink, limit, grid, needed, barriers):
+    """
+    Return the nearest segment of each point across barriers, as of `_nearest`, and from how many it is barred.
+
+    Returns
+    -------
+    Nearest
+        The segment is `_BARRED` where the walk there is barred.
+    Near
+    n_barred : int
+        Number of these points.
+    """
+    found, near = _nearest(px, py, shrink, limit, grid, needed)
+    return found, near, _mark_barred(px, py, shrink, found, grid.ends, barriers)
+
+
+@kernel
+def _mark_barred(px, py, shrink, found, ends, barriers):
+    """Write `_BARRED` for the points from which the walk to the nearest segment is barred; return their number."""
+    walls, _, _, cell, first_row, last_row, first_column, last_column, blocks, begin, rings, members = barriers
+    if walls.shape[0] == 0:
+        return 0
+    n = 0
+    segment, position, distance, _ = found
+    for i in range(px.size):
+        if segment[i] < 0:
+            continue
+        x, y, k = px[i], py[i], shrink[i]
+        # Most points have no barrier as near as their street.
+        free_m = empty_metres(x, y, k, cell, first_row, last_row, first_column, last_column, blocks, rings)
+        if distance[i] < free_m:
+            continue
+        s, t = np.int64(segment[i]), position[i]
+        qx = ends[s, 0] + t * (ends[s, 2] - ends[s, 0])
+        qy = ends[s, 1] + t * (ends[s, 3] - ends[s, 1])
+        is_free = is_surely_free(
+            x, y, qx, qy, walls, cell, first_row, last_row, first_column, last_column, blocks, begin, members
+        )
+        if not is_free and is_barred(x, y, qx, qy, k, barriers, True):
+            segment[i] = _BARRED
+            n += 1
+    return n
+
+
+def nearest_across_barriers(px, py, shrink, limit, grid, needed):
+    """
+    Return the nearest segment of each point, across barriers, too.
+
+    Arguments and results are those of `nearest_segments`.
+    """
+    found, near, _ = _nearest_and_barred(px, py, shrink, limit, grid, needed, NO_SEGMENTS)
+    return found, near
+
+
 def nearest_segments(px, py, shrink, limit, grid, needed, barriers):
     """
     Return the nearest segment of each point that a straight walk reaches.
@@ -213,34 +282,18 @@ def nearest_segments(px, py, shrink, limit, grid, needed, barriers):
     Nearest
     Near
     """
-    found, near = nearest_across_barriers(px, py, shrink, limit, grid, needed)
-    if barriers.ends.shape[0] == 0:
-        return found, near
-    segment, position, distance, may_be_tied = found
-    ends = grid.ends
-    walls, _, _, cell, first_row, last_row, first_column, last_column, blocks, begin, rings, members = barriers
-    shadows = no_shadows()
-    for i in range(px.size):
-        if segment[i] < 0:
-            continue
-        # Most points have no barrier as near as their street.
-        free_m = empty_metres(
-            px[i], py[i], shrink[i], cell, first_row, last_row, first_column, last_column, blocks, rings
+    found, near, n_barred = _nearest_and_barred(px, py, shrink, limit, grid, needed, barriers)
+    if n_barred:
+        barred = np.flatnonzero(found.segment == _BARRED)
+        here, nothing = (px[barred], py[barred], shrink[barred]), np.empty(0)
+        rectangles = Rectangles(np.full(n_barred, -1, np.int32), nothing, nothing, nothing, nothing, nothing)
+        rules = (limit, grid, needed, barriers, rectangles)
+        found.segment[barred], found.position[barred], found.distance[barred] = nearest_unbarred(
+            *here, found.distance[barred], *rules
         )
-        if distance[i] < free_m:
-            continue
-        s, t = np.int64(segment[i]), position[i]
-        qx = ends[s, 0] + t * (ends[s, 2] - ends[s, 0])
-        qy = ends[s, 1] + t * (ends[s, 3] - ends[s, 1])
-        if is_surely_free(
-            px[i], py[i], qx, qy, walls, cell, first_row, last_row, first_column, last_column, blocks, begin, members
-        ):
-            continue
-        if is_barred(px[i], py[i], qx, qy, shrink[i], barriers, True):
-            s, t, d = nearest_unbarred(px[i], py[i], shrink[i], distance[i], limit, grid, needed, barriers, shadows)
-            segment[i], position[i], distance[i], may_be_tied[i] = s, t, d, True
-            for j in range(near.begin[i], near.begin[i + 1]):
-                near.segment[j] = -1
+        found.may_be_tied[barred] = True
+        first = near.begin[barred]
+        near.segment[first[first < near.begin[barred + 1]]] = -1
     return found, near
 
 
@@ -288,33 +341,58 @@ def has_nearer(px, py, shrink, metres, grid):
 
 
 @kernel
-def is_walk_barred(px, py, k, grid, segment, t, barriers, with_motorways):
+def is_walk_barred(px, py, k, ends, segment, t, barriers, with_motorways):
     """Return whether the straight walk from a point to a position on a segment crosses a barrier."""
-    ends = grid.ends
     qx = ends[segment, 0] + t * (ends[segment, 2] - ends[segment, 0])
     qy = ends[segment, 1] + t * (ends[segment, 3] - ends[segment, 1])
     return is_barred(px, py, qx, qy, k, barriers, with_motorways)
 
 
 @kernel
-def no_shadows():
-    """Return that nothing is known to be behind water."""
-    return Shadows(0.0, 0.0, 0.0, 0.0, 1.0, 0, 0, np.empty((0, 0), np.uint8))
-
-
-@kernel
-def nearest_unbarred(px, py, k, nearest_m, limit, grid, needed, barriers, shadows):
+def nearest_unbarred(px, py, shrink, nearest_m, limit, grid, needed, barriers, rectangles):
     """
-    Return the nearest segment of a point that a straight walk reaches without crossing water or a motorway.
+    Return the nearest segment of each point that a straight walk reaches without crossing water or a motorway.
 
     If there is none that is at most `DETOUR_M` farther away than the nearest segment, as between the carriageways of a
-    motorway, only water counts. Arguments and results are those of
-    `_nearest_over_land`.
+    motorway, only water counts.
+
+    Parameters
+    ----------
+    px, py, shrink, limit, grid, needed, barriers
+        As in `nearest_segments`.
+    nearest_m : float64 array of shape (n,)
+        Distance to the nearest segment, which is barred.
+    rectangles : Rectangles
+        The points of each rectangle are next to one another.
+
+    Returns
+    -------
+    segment, position, distance : int64, float64 and float64 arrays of shape (n,)
+        As of `Nearest`.
     """
-    s, t, d, is_by_motorway = _nearest_over_land(px, py, k, nearest_m, limit, grid, needed, barriers, shadows, True)
-    if s < 0 and is_by_motorway:
-        s, t, d, _ = _nearest_over_land(px, py, k, nearest_m, limit, grid, needed, barriers, shadows, False)
-    return s, t, d
+    n, of_point = px.size, rectangles.of_point
+    segment, position, distance = np.empty(n, np.int64), np.empty(n), np.empty(n)
+    side = 2 * _KNOWN_CELLS + 1 if rectangles.x.size > 0 else 0
+    nothing = _Shadows(0.0, 0.0, 0.0, 0.0, 1.0, 0, 0, np.empty((0, 0), np.uint8))
+    shadows, state, last = nothing, np.empty((side, side), np.uint8), -1
+    for i in range(n):
+        at = of_point[i]
+        if at >= 0 and at != last:
+            x, y, last = rectangles.x[at], rectangles.y[at], at
+            shadows = _Shadows(
+                x, y, rectangles.half_x[at], rectangles.half_y[at], rectangles.shrink[at],
+                np.int64(np.floor(y / grid.cell)) - _KNOWN_CELLS, np.int64(np.floor(x / grid.cell)) - _KNOWN_CELLS,
+                state,
+            )  # fmt: skip
+            for row in range(side):
+                for column in range(side):
+                    state[row, column] = _UNKNOWN
+        known, x, y, k, d = shadows if at >= 0 else nothing, px[i], py[i], shrink[i], nearest_m[i]
+        s, t, d, is_by_motorway = _nearest_over_land(x, y, k, d, limit, grid, needed, barriers, known, True)
+        if s < 0 and is_by_motorway:
+            s, t, d, _ = _nearest_over_land(x, y, k, nearest_m[i], limit, grid, needed, barriers, known, False)
+        segment[i], position[i], distance[i] = s, t, d
+    return segment, position, distance
 
 
 @kernel
@@ -327,8 +405,8 @@ def _nearest_over_land(px, py, k, nearest_m, limit, grid, needed, barriers, shad
     nearest_m : float
         Distance to the nearest segment, which is barred.
     px, py, k, limit, grid, needed, barriers
-        As in `nearest_across_barriers` and `nearest_segments`.
-    shadows : Shadows
+        As in `nearest_segments`.
+    shadows : _Shadows
         Of a rectangle with the point, which is on land if there are cells in question.
     with_motorways : bool
         Whether motorways are barriers.
@@ -336,7 +414,7 @@ def _nearest_over_land(px, py, k, nearest_m, limit, grid, needed, barriers, shad
     Returns
     -------
     segment, position, distance
-        As of `nearest_across_barriers`.
+        As of `_nearest`.
     is_by_motorway : bool
         Whether a motorway barred a walk.
 
@@ -391,7 +469,7 @@ def _nearest_over_land(px, py, k, nearest_m, limit, grid, needed, barriers, shad
                 for m in range(begin[here], begin[here + 1]):
                     i = members[m]
                     t, d2 = place_on(px, py, k, ends[i, 0], ends[i, 1], ends[i, 2], ends[i, 3])
-                    # The lowest index first among equally near segments, as in `nearest_across_barriers`.
+                    # The lowest index first among equally near segments, as in `_nearest`.
                     if d2 > best or (d2 == best and best_segment >= 0 and i >= best_segment):
                         continue
                     if marks[i] & needed != needed:

@@ -18,11 +18,10 @@ from traveltime_lab.kernels.street.nearest import (
     SURELY_M,
     Near,
     Nearest,
-    Shadows,
+    Rectangles,
     is_walk_barred,
     nearest_across_barriers,
     nearest_unbarred,
-    no_shadows,
     place_on,
 )
 
@@ -31,9 +30,8 @@ from traveltime_lab.kernels.street.nearest import (
 _SQUARE, _LONGEST_M, _SMALLEST = 16, 250.0, 8
 #: Side of the parts of a square in cells.
 _PART = 8
-#: Longest side of the parts of a raster that share what they know to be behind water, in metres, and how many cells of
-#: the grid of streets around them they know it of, in each direction.
-_SHARED_M, _KNOWN_CELLS = 64.0, 32
+#: Longest side of the parts of a raster that share what they know to be behind water, in metres.
+_SHARED_M = 64.0
 
 
 class Centres(NamedTuple):
@@ -45,7 +43,18 @@ class Centres(NamedTuple):
     shrink: np.ndarray  # float64 (n_rows,)
 
 
-@kernel
+class _Squares(NamedTuple):
+    """Squares of a raster that have cells that are asked for, and their middles."""
+
+    corners: np.ndarray  # int64 (n, 4), first row and column and last row and column of these cells
+    px: np.ndarray  # float64 (n,), m
+    py: np.ndarray
+    shrink: np.ndarray  # float64 (n,)
+    half: np.ndarray  # float64 (n,), m: distance from the middle to the centres at the corners
+    # How much longer a distance may be at the latitude of a row than at that of the middle, as a share.
+    longer: np.ndarray  # float64 (n,)
+
+
 def nearest_on_raster(centres, is_asked, limit, grid, needed, barriers):
     """
     Return the nearest segment of each cell centre of a raster that a straight walk reaches.
@@ -72,49 +81,48 @@ def nearest_on_raster(centres, is_asked, limit, grid, needed, barriers):
         np.full(shape, -1, np.int32), np.zeros(shape, np.float32), np.full(shape, np.inf, np.float32),
         np.zeros(shape, np.bool_),
     )  # fmt: skip
+    # Where the segments that may be tied of each cell begin and end.
+    first, last = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
     side = _SQUARE
     while side > 1 and side * centres.step > _LONGEST_M:
         side //= 2
     if side >= _SMALLEST:
-        first, last, near = _nearest_of_squares(centres, is_asked, limit, grid, needed, side, found)
+        near = _nearest_of_squares(centres, is_asked, limit, grid, needed, side, found, first, last)
     else:
-        first, last, near = _nearest_of_each(centres, is_asked, limit, grid, needed, found)
+        near = _nearest_of_each(centres, is_asked, limit, grid, needed, found, first, last)
     if barriers.ends.shape[0]:
         _go_round(centres, limit, grid, needed, barriers, found, first, last)
-    tied, near = _in_order(found.may_be_tied, first, last, near)
-    return found, tied, near
+    return found, *_in_order(found.may_be_tied, first, last, near)
 
 
-@kernel
-def _nearest_of_each(centres, is_asked, limit, grid, needed, found):
+def points_of(centres, cells, n_columns):
+    """Return local metres of some cells, given as ``row * n_columns + column``, and the shrink at their latitudes."""
+    row, column = np.divmod(cells, n_columns)
+    x, y = centres.first_x + column * centres.step, centres.first_y + row * centres.step
+    return x, y, centres.shrink[row]
+
+
+def _nearest_of_each(centres, is_asked, limit, grid, needed, found, first, last):
     """Write the nearest segment of each cell that is asked for; arguments and results as of `_nearest_of_squares`."""
-    first_x, first_y, step, shrink = centres
-    n_rows, n_columns = is_asked.shape
-    n = is_asked.sum()
-    px, py, k = np.empty(n), np.empty(n), np.empty(n)
-    first, last = np.zeros(is_asked.shape, np.int64), np.zeros(is_asked.shape, np.int64)
-    n = 0
-    for row in range(n_rows):
-        for column in range(n_columns):
-            if is_asked[row, column]:
-                px[n], py[n], k[n] = first_x + column * step, first_y + row * step, shrink[row]
-                n += 1
-    each, near = nearest_across_barriers(px, py, k, limit, grid, needed)
-    n = 0
-    for row in range(n_rows):
-        for column in range(n_columns):
-            if is_asked[row, column]:
-                if each.segment[n] >= 0:
-                    found.segment[row, column], found.position[row, column] = each.segment[n], each.position[n]
-                    found.distance[row, column] = each.distance[n]
-                    found.may_be_tied[row, column] = each.may_be_tied[n]
-                    first[row, column], last[row, column] = near.begin[n], near.begin[n + 1]
-                n += 1
-    return first, last, near
+    cells = np.flatnonzero(is_asked)
+    each, near = nearest_across_barriers(*points_of(centres, cells, is_asked.shape[1]), limit, grid, needed)
+    _write_each(cells, each, near.begin, found, first, last)
+    return near
 
 
 @kernel
-def _nearest_of_squares(centres, is_asked, limit, grid, needed, side, found):
+def _write_each(cells, each, begin, found, first, last):
+    """Write the nearest segments of some cells to those of a raster."""
+    n_columns = first.shape[1]
+    for i in range(cells.size):
+        if each.segment[i] >= 0:
+            row, column = cells[i] // n_columns, cells[i] % n_columns
+            found.segment[row, column], found.position[row, column] = each.segment[i], each.position[i]
+            found.distance[row, column], found.may_be_tied[row, column] = each.distance[i], each.may_be_tied[i]
+            first[row, column], last[row, column] = begin[i], begin[i + 1]
+
+
+def _nearest_of_squares(centres, is_asked, limit, grid, needed, side, found, first, last):
     """
     Write the nearest segment of each cell that is asked for.
 
@@ -126,53 +134,56 @@ def _nearest_of_squares(centres, is_asked, limit, grid, needed, side, found):
         Side of the squares in cells, a power of two.
     found : Nearest
         Overwritten where a cell has a segment.
+    first, last : int64 arrays of shape (n_rows, n_columns)
+        Overwritten there: where the segments that may be tied begin and end in `near`.
 
     Returns
     -------
-    first, last : int64 arrays of shape (n_rows, n_columns)
-        Where the segments that may be tied of each cell begin and end in `near`.
     near : Near
         Its `begin` is without meaning.
     """
-    first_x, first_y, step, shrink = centres
-    squares = _asked_squares(is_asked, side)
-    n_squares = squares.shape[0]
-    px, py, k, half = np.empty(n_squares), np.empty(n_squares), np.empty(n_squares), np.empty(n_squares)
-    # How much longer a distance may be at the latitude of a row than at that of the middle of its square.
-    longer = np.empty(n_squares)
-    for i in range(n_squares):
-        top, left, bottom, right = squares[i, 0], squares[i, 1], squares[i, 2], squares[i, 3]
-        px[i], py[i] = first_x + (left + right) * 0.5 * step, first_y + (top + bottom) * 0.5 * step
-        k[i], longer[i] = shrink[(top + bottom) // 2], 0.0
-        for row in range(top, bottom + 1):
-            longer[i] = max(longer[i], abs(shrink[row] / k[i] - 1.0))
-        half[i] = _half_diagonal(top, left, bottom, right, step, k[i])
-    farthest = limit + (half.max() + 1.0 if n_squares else 0.0)
-    middles, _ = nearest_across_barriers(
-        px, py, k, farthest * (1.0 + (longer.max() if n_squares else 0.0)), grid, needed
-    )
+    squares, n = _squares_of(centres, is_asked, side)
+    squares = _Squares(*(part[:n] for part in squares))
+    longest_m, most = (float(squares.half.max()) + 1.0, float(squares.longer.max())) if n else (0.0, 0.0)
+    here = squares.px, squares.py, squares.shrink
+    middles, _ = nearest_across_barriers(*here, (limit + longest_m) * (1.0 + most), grid, needed)
+    return _nearest_in_squares(centres, is_asked, limit, grid, needed, squares, middles.distance, found, first, last)
 
+
+@kernel
+def _nearest_in_squares(centres, is_asked, limit, grid, needed, squares, nearest_m, found, first, last):
+    """
+    Write the nearest segment of each cell of some squares that is asked for.
+
+    Parameters
+    ----------
+    squares : _Squares
+    nearest_m : float64 array of shape (n,)
+        Distance from the middle of each square to its nearest segment, m; inf if there is none.
+    centres, is_asked, limit, grid, needed, found, first, last
+        As in `_nearest_of_squares`, whose result is returned.
+    """
+    corners, px, py, shrink, half, longer = squares
     some, of_cell = _room(1024), np.empty(8 * _PART * _PART)
-    near_begin, near_end = np.zeros(is_asked.shape, np.int64), np.zeros(is_asked.shape, np.int64)
     near, n_near = Near(np.empty(0, np.int64), np.empty(512, np.int32), np.empty(512), np.empty(512)), 0
-    for i in range(n_squares):
-        if middles.segment[i] < 0:
+    for i in range(px.size):
+        if nearest_m[i] == np.inf:
             continue
-        radius = _radius(middles.distance[i], half[i], limit, longer[i])
+        radius = _radius(nearest_m[i], half[i], limit, longer[i])
         n = -1
         while n < 0:
-            n = _segments_around(px[i], py[i], k[i], radius, grid, needed, some)
+            n = _segments_around(px[i], py[i], shrink[i], radius, grid, needed, some)
             if n < 0:
                 some = _room(4 * some.number.size)
         n_before, n_near = n_near, -1
         while n_near < 0:
             n_near = _nearest_in_square(
-                centres, is_asked, limit, grid.edge, squares[i], k[i], longer[i], some, n, of_cell, found,
-                near_begin, near_end, near, n_before,
+                centres, is_asked, limit, grid.edge, corners[i], shrink[i], longer[i], some, n, of_cell, found,
+                first, last, near, n_before,
             )  # fmt: skip
             if n_near < 0:
                 near = _longer(near)
-    return near_begin, near_end, near
+    return near
 
 
 class _Segments(NamedTuple):
@@ -345,40 +356,49 @@ def _nearest_in_square(
 
 
 @kernel
-def _asked_squares(is_asked, side):
+def _squares_of(centres, is_asked, side):
     """
     Return the squares of a raster that have cells that are asked for.
 
     Returns
     -------
-    int64 array of shape (n_squares, 4)
-        First row and column and last row and column of their cells that are asked for.
+    squares : _Squares
+        With room for more.
+    n : int
+        Their number.
     """
+    first_x, first_y, step, shrink = centres
     n_rows, n_columns = is_asked.shape
-    squares, n = np.empty((((n_rows - 1) // side + 1) * ((n_columns - 1) // side + 1), 4), np.int64), 0
-    for top in range(0, n_rows, side):
-        for left in range(0, n_columns, side):
-            first_row, first_column, last_row, last_column = n_rows, n_columns, -1, -1
-            for row in range(top, min(top + side, n_rows)):
-                for column in range(left, min(left + side, n_columns)):
+    most = ((n_rows - 1) // side + 1) * ((n_columns - 1) // side + 1)
+    corners, px, py, k = np.empty((most, 4), np.int64), np.empty(most), np.empty(most), np.empty(most)
+    half, longer = np.empty(most), np.empty(most)
+    n = 0
+    for begin_row in range(0, n_rows, side):
+        for begin_column in range(0, n_columns, side):
+            top, left, bottom, right = n_rows, n_columns, -1, -1
+            for row in range(begin_row, min(begin_row + side, n_rows)):
+                for column in range(begin_column, min(begin_column + side, n_columns)):
                     if is_asked[row, column]:
-                        first_row, last_row = min(first_row, row), row
-                        first_column, last_column = min(first_column, column), max(last_column, column)
-            if last_row >= 0:
-                squares[n, 0], squares[n, 1], squares[n, 2], squares[n, 3] = (
-                    first_row, first_column, last_row, last_column,
-                )  # fmt: skip
+                        top, bottom = min(top, row), row
+                        left, right = min(left, column), max(right, column)
+            if bottom >= 0:
+                corners[n, 0], corners[n, 1], corners[n, 2], corners[n, 3] = top, left, bottom, right
+                px[n], py[n] = first_x + (left + right) * 0.5 * step, first_y + (top + bottom) * 0.5 * step
+                k[n], longer[n] = shrink[(top + bottom) // 2], 0.0
+                for row in range(top, bottom + 1):
+                    longer[n] = max(longer[n], abs(shrink[row] / k[n] - 1.0))
+                half[n] = _half_diagonal(top, left, bottom, right, step, k[n])
                 n += 1
-    return squares[:n]
+    return _Squares(corners, px, py, k, half, longer), n
 
 
-@kernel(inline="always")
+@kernel(forceinline=True)
 def _half_diagonal(top, left, bottom, right, step, k):
     """Return the distance from the middle of some cells to the centres at their corners, in metres."""
     return 0.5 * step * np.sqrt(((right - left) * k) ** 2.0 + (bottom - top) ** 2.0)
 
 
-@kernel(inline="always")
+@kernel(forceinline=True)
 def _radius(metres, half, limit, slack):
     """
     Return the distance from the middle of some cells within which all their nearest and tied segments are.
@@ -433,58 +453,86 @@ def _in_order(may_be_tied, first, last, near):
     return tied, Near(begin, segment, position, squared)
 
 
-@kernel
 def _go_round(centres, limit, grid, needed, barriers, found, first, last):
     """Replace the nearest segments of centres from which the walk there is barred; see `nearest_on_raster`."""
+    cells, of_cell, n, rectangles, n_rectangles = _barred_cells(centres, found, grid.ends, barriers)
+    if n == 0:
+        return
+    cells = cells[:n]
+    at = np.divmod(cells, first.shape[1])
+    some = Rectangles(of_cell[:n], *(part[:n_rectangles] for part in rectangles))
+    nearest_m, rules = found.distance[at].astype(np.float64), (limit, grid, needed, barriers, some)
+    found.segment[at], found.position[at], found.distance[at] = nearest_unbarred(
+        *points_of(centres, cells, first.shape[1]), nearest_m, *rules
+    )
+    # What is tied must be searched for again.
+    found.may_be_tied[at], last[at] = True, first[at]
+
+
+@kernel
+def _barred_cells(centres, found, ends, barriers):
+    """
+    Return the cells from which the walk to the nearest segment is barred.
+
+    Returns
+    -------
+    cells : int64 array
+        Its first elements are the cells, ``row * n_columns + column``.
+    of_cell : int32 array
+        The rectangle of each, -1 for cells in the water.
+    n : int
+        Number of cells.
+    rectangles : tuple of float64 arrays
+        All arrays of `Rectangles` but the first.
+    n_rectangles : int
+    """
+    first_x, first_y, step, shrink = centres
+    _, _, _, cell, first_row, last_row, first_column, last_column, blocks, _, rings, _ = barriers
     n_rows, n_columns = found.segment.shape
     side = _PART
-    while side > 1 and side * centres.step > _SHARED_M:
+    while side > 1 and side * step > _SHARED_M:
         side //= 2
-    state = np.empty((2 * _KNOWN_CELLS + 1, 2 * _KNOWN_CELLS + 1), np.uint8)
+    cells, of_cell = np.empty(n_rows * n_columns, np.int64), np.empty(n_rows * n_columns, np.int32)
+    most = ((n_rows - 1) // side + 1) * ((n_columns - 1) // side + 1)
+    x, y, half_x, half_y, least = np.empty(most), np.empty(most), np.empty(most), np.empty(most), np.empty(most)
+    n, n_rectangles = 0, 0
     for top in range(0, n_rows, side):
         for left in range(0, n_columns, side):
             bottom, right = min(top + side, n_rows), min(left + side, n_columns)
-            _go_round_in(centres, limit, grid, needed, barriers, found, first, last, top, left, bottom, right, state)
+            is_begun = False
+            for row in range(top, bottom):
+                py, k = first_y + row * step, shrink[row]
+                for column in range(left, right):
+                    if found.segment[row, column] < 0:
+                        continue
+                    # Most centres have no barrier as near as their street.
+                    px, d = first_x + column * step, np.float64(found.distance[row, column])
+                    free_m = empty_metres(
+                        px, py, k, cell, first_row, last_row, first_column, last_column, blocks, rings
+                    )
+                    if d < free_m - 0.001:
+                        continue
+                    s, t = np.int64(found.segment[row, column]), np.float64(found.position[row, column])
+                    if not is_walk_barred(px, py, k, ends, s, t, barriers, True):
+                        continue
+                    cells[n], of_cell[n] = row * n_columns + column, -1
+                    # Water bars walks from land only.
+                    if is_walk_barred(px, py, k, ends, s, t, barriers, False):
+                        if not is_begun:
+                            is_begun = True
+                            x[n_rectangles] = first_x + (left + right - 1) * 0.5 * step
+                            y[n_rectangles] = first_y + (top + bottom - 1) * 0.5 * step
+                            half_x[n_rectangles] = (right - left) * 0.5 * step
+                            half_y[n_rectangles] = (bottom - top) * 0.5 * step
+                            least[n_rectangles] = np.inf
+                            for r in range(top, bottom):
+                                least[n_rectangles] = min(least[n_rectangles], shrink[r])
+                            n_rectangles += 1
+                        of_cell[n] = n_rectangles - 1
+                    n += 1
+    return cells, of_cell, n, (x, y, half_x, half_y, least), n_rectangles
 
 
-@kernel
-def _go_round_in(centres, limit, grid, needed, barriers, found, first, last, top, left, bottom, right, state):
-    """Do what `_go_round` does for some rows and columns of a raster; `state` is overwritten."""
-    first_x, first_y, step, shrink = centres
-    _, _, _, cell, first_row, last_row, first_column, last_column, blocks, _, rings, _ = barriers
-    nothing, shadows, is_begun = no_shadows(), no_shadows(), False
-    for row in range(top, bottom):
-        py, k = first_y + row * step, shrink[row]
-        for c in range(left, right):
-            if found.segment[row, c] < 0:
-                continue
-            # Most centres have no barrier as near as their street.
-            px, d = first_x + c * step, np.float64(found.distance[row, c])
-            free_m = empty_metres(px, py, k, cell, first_row, last_row, first_column, last_column, blocks, rings)
-            if d < free_m - 0.001:
-                continue
-            s, t = np.int64(found.segment[row, c]), np.float64(found.position[row, c])
-            if is_walk_barred(px, py, k, grid, s, t, barriers, True):
-                # Water bars walks from land only.
-                is_land = is_walk_barred(px, py, k, grid, s, t, barriers, False)
-                if is_land and not is_begun:
-                    x, y = first_x + (left + right - 1) * 0.5 * step, first_y + (top + bottom - 1) * 0.5 * step
-                    shadows = Shadows(
-                        x, y, (right - left) * 0.5 * step, (bottom - top) * 0.5 * step, shrink[top:bottom].min(),
-                        np.int64(np.floor(y / grid.cell)) - _KNOWN_CELLS,
-                        np.int64(np.floor(x / grid.cell)) - _KNOWN_CELLS, state,
-                    )  # fmt: skip
-                    state[:] = 0
-                    is_begun = True
-                some = shadows if is_land else nothing
-                s, t, d = nearest_unbarred(px, py, k, d, limit, grid, needed, barriers, some)
-                found.segment[row, c], found.position[row, c] = s, t
-                found.distance[row, c], found.may_be_tied[row, c] = d, True
-                # What is tied must be searched for again.
-                last[row, c] = first[row, c]
-
-
-@kernel
 def reaches_of_blocks(px, py, shrink, half_m, more_m, limit, grid, needed, barriers):
     """
     Return the distance within which the nearest segment of each centre in a block certainly is.
@@ -506,16 +554,21 @@ def reaches_of_blocks(px, py, shrink, half_m, more_m, limit, grid, needed, barri
         inf if there is no segment within the limit, or if a barrier may lead to another segment.
     """
     found, _ = nearest_across_barriers(px, py, shrink, limit - half_m, grid, needed)
-    _, _, _, cell, first_row, last_row, first_column, last_column, blocks, _, rings, _ = barriers
-    reaches = np.full(px.size, np.inf, np.float32)
-    for i in range(px.size):
-        walk_m = found.distance[i] + half_m
-        is_free = found.segment[i] >= 0
-        if is_free and barriers.ends.shape[0] > 0:
-            free_m = empty_metres(
-                px[i], py[i], shrink[i], cell, first_row, last_row, first_column, last_column, blocks, rings
-            )
-            is_free = walk_m + half_m + more_m < free_m
-        if is_free:
-            reaches[i] = walk_m
+    # The distance is inf where there is no segment.
+    reaches = (found.distance + half_m).astype(np.float32)
+    if barriers.ends.shape[0]:
+        _leave_free(px, py, shrink, found.distance, half_m, more_m, barriers, reaches)
     return reaches
+
+
+@kernel
+def _leave_free(px, py, shrink, metres, half_m, more_m, barriers, reaches):
+    """Write inf for the blocks that have a barrier near; see `reaches_of_blocks`."""
+    _, _, _, cell, first_row, last_row, first_column, last_column, blocks, _, rings, _ = barriers
+    for i in range(px.size):
+        free_m = empty_metres(
+            px[i], py[i], shrink[i], cell, first_row, last_row, first_column, last_column, blocks, rings
+        )
+        walk_m = metres[i] + half_m
+        if walk_m + half_m + more_m >= free_m:
+            reaches[i] = np.inf

@@ -16,6 +16,7 @@ from traveltime_lab.kernels.compiled import kernel
 from traveltime_lab.kernels.street.crossings import is_barred, is_surely_free
 from traveltime_lab.kernels.street.grid import cell_at, empty_metres
 from traveltime_lab.kernels.street.nearest import TIE_M, Near, Nearest, is_walk_barred, place_on
+from traveltime_lab.kernels.street.nearest_raster import points_of
 
 #: Largest number of places of a point (assumed to be more than are needed).
 _MOST_TIED = 256
@@ -78,7 +79,6 @@ def places_of(found, edge_of, parts):
     return edge, fraction
 
 
-@kernel
 def tied_cells(centres, found, tied, near, limit, grid, needed, barriers, parts):
     """
     Return the other streets that are as near to the cells of a raster as the nearest one, within `TIE_M`.
@@ -96,32 +96,19 @@ def tied_cells(centres, found, tied, near, limit, grid, needed, barriers, parts)
     cell, edge, fraction, distance : int32, int32, float32 and float32 arrays of shape (n,)
         Cells in ascending order: ``row * n_columns + column``.
     """
-    first_x, first_y, step, shrink = centres
-    n, n_columns = tied.size, found.segment.shape[1]
-    px, py, k = np.empty(n), np.empty(n), np.empty(n)
-    here = Nearest(np.empty(n, np.int32), np.empty(n), np.empty(n), np.ones(n, np.bool_))
-    for i in range(n):
-        row, column = tied[i] // n_columns, tied[i] % n_columns
-        px[i], py[i], k[i] = first_x + column * step, first_y + row * step, shrink[row]
-        here.segment[i], here.position[i] = found.segment[row, column], found.position[row, column]
-        here.distance[i] = found.distance[row, column]
+    n_columns = found.segment.shape[1]
+    at = np.divmod(tied, n_columns)
+    segment, position, metres, may_be_tied = (part[at] for part in found)
+    here = Nearest(segment, position.astype(np.float64), metres.astype(np.float64), may_be_tied)
+    px, py, k = points_of(centres, tied, n_columns)
     places = tied_places(px, py, k, here, near, limit, grid, needed, barriers, parts)
     # The first place of each cell is the nearest one.
-    n_others = 0
-    for i in range(n):
-        n_others += max(places.indptr[i + 1] - places.indptr[i] - 1, 0)
-    cell, edge = np.empty(n_others, np.int32), np.empty(n_others, np.int32)
-    fraction, distance = np.empty(n_others, np.float32), np.empty(n_others, np.float32)
-    n_others = 0
-    for i in range(n):
-        for j in range(places.indptr[i] + 1, places.indptr[i + 1]):
-            cell[n_others], edge[n_others] = tied[i], places.edge[j]
-            fraction[n_others], distance[n_others] = places.fraction[j], places.distance[j]
-            n_others += 1
-    return cell, edge, fraction, distance
+    counts, is_other = np.diff(places.indptr), np.ones(places.edge.size, np.bool_)
+    is_other[places.indptr[:-1][counts > 0]] = False
+    cell, edge = np.repeat(tied.astype(np.int32), counts)[is_other], places.edge[is_other]
+    return cell, edge, places.fraction[is_other].astype(np.float32), places.distance[is_other].astype(np.float32)
 
 
-@kernel
 def tied_places(px, py, shrink, found, near, limit, grid, needed, barriers, parts):
     """
     Return the places on streets that are as near to each point as the nearest one, within `TIE_M`.
@@ -143,6 +130,14 @@ def tied_places(px, py, shrink, found, near, limit, grid, needed, barriers, part
         street within half a metre of the same distance, and all ends of streets there. Where two edges of a street meet
         at such a place, it is on both.
     """
+    indptr, edge, fraction, distance = _tied_places(px, py, shrink, found, near, limit, grid, needed, barriers, parts)
+    n = indptr[-1]
+    return Places(indptr, edge[:n].copy(), fraction[:n].copy(), distance[:n].copy())
+
+
+@kernel
+def _tied_places(px, py, shrink, found, near, limit, grid, needed, barriers, parts):
+    """Return the `Places` of `tied_places`, with room for more."""
     n = px.size
     ends, edge_of = grid.ends, grid.edge
     nearest, position, metres_to, may_be_tied = found
@@ -171,7 +166,7 @@ def tied_places(px, py, shrink, found, near, limit, grid, needed, barriers, part
                 x, y, k, cell, first_row, last_row, first_column, last_column, blocks, rings
             )
             # Where the nearest walk had to cross a motorway, others may do so, too.
-            with_motorways = has_barriers and not is_walk_barred(x, y, k, grid, own, position[i], barriers, True)
+            with_motorways = has_barriers and not is_walk_barred(x, y, k, ends, own, position[i], barriers, True)
             # By distance and number, so that the places do not depend on the order of the cells.
             for m in range(first[i] + 1, first[i + 1]):
                 number, t, squared, j = some[m], some_t[m], some_d2[m], m
@@ -212,7 +207,7 @@ def tied_places(px, py, shrink, found, near, limit, grid, needed, barriers, part
                 kept_x[at - begin], kept_y[at - begin], kept_street[at - begin] = qx, qy, parts.street[s]
                 at += 1
         indptr[i + 1] = at
-    return Places(indptr, edge[:at].copy(), fraction[:at].copy(), distance[:at].copy())
+    return Places(indptr, edge, fraction, distance)
 
 
 @kernel
