@@ -231,7 +231,9 @@ class Network(NetworkViews, Exports):
         Notes
         -----
         Removing something never makes a trip shorter: points stay at their streets, junctions cost what they did, and
-        searches without a date are about the same day. The same departures are sampled before and after.
+        searches without a date are about the same day. Only trips between two points of one island, which a closure
+        divides, begin and end on the main network then, and may become shorter with longer walks. The same departures
+        are sampled before and after.
 
         Examples
         --------
