@@ -30,7 +30,8 @@ def pytest_xdist_auto_num_workers() -> int:
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Compile all kernels, on two cores, before processes begin of which each would compile them."""
     config = session.config
-    is_whole = config.args == config.getini("testpaths") and not (config.option.keyword or config.option.collectonly)
+    is_part = config.option.keyword or config.option.collectonly or config.option.markexpr == "slow"
+    is_whole = config.args == config.getini("testpaths") and not is_part
     if is_whole and getattr(config.option, "numprocesses", None):
         from traveltime_lab.kernels import warm_up
 

@@ -112,7 +112,7 @@ def tests(session: nox.Session) -> None:
 def slow(session: nox.Session) -> None:
     """Run the tests with the mark `slow`, which `tests` leaves out."""
     install(session, "--editable", ".[test]")
-    session.run("python", "-m", "pytest", "-m", "slow", "--durations=5", *session.posargs)
+    session.run("python", "-m", "pytest", "-n", "auto", "-m", "slow", "--durations=5", *session.posargs)
 
 
 @nox.session
