@@ -49,8 +49,9 @@ def catchments(
     for j in times.columns:
         needed = math.fsum(used[i][j] * demand[i] for i in times.index if j in used[i])
         ratio[j] = supply[j] / needed if needed > 0 else 0.0
-    power = 2 if measure == "m2sfca" else 1
-    return [math.fsum(w**power * ratio[j] for j, w in used[i].items()) for i in times.index]
+    # `w**2` is not always the product rounded once, as `w * w` is.
+    squares = measure == "m2sfca"
+    return [math.fsum((w * w if squares else w) * ratio[j] for j, w in used[i].items()) for i in times.index]
 
 
 def decay(kind: str, options: Mapping[str, float], limit: int) -> Weight:
