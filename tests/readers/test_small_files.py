@@ -200,6 +200,25 @@ def test_texts_with_null_bytes_in_a_pbf(tmp_path: Path, kind: str, form: str) ->
             extract.OsmFile(path)
 
 
+#: Fields that libosmium skips or reads otherwise, before the texts: of fixed length, a number where texts are expected,
+#: and a length of more than 32 bits.
+ODD = {"fixed": b"\x7d" + bytes(4), "number": b"\x08\x01", "long": b"\x7a\x80\x80\x80\x80\x10"}
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_null_bytes_behind_odd_fields_of_a_pbf(tmp_path: Path, odd: str) -> None:
+    path = repeated._files(tmp_path)["osm.pbf"]
+    table = _field(1, b"") + _field(1, b"te\0xt")
+    raw = ODD[odd] + _field(1, table)
+    for blob in (_field(1, raw), _field(3, b"x") + _field(3, zlib.compress(_field(1, table)))):
+        blob = b"\x10" + _varint(len(raw)) + blob
+        header = _field(1, b"OSMData") + b"\x18" + _varint(len(blob))
+        damaged = tmp_path / "damaged.osm.pbf"
+        damaged.write_bytes(path.read_bytes() + len(header).to_bytes(4, "big") + header + blob)
+        with pytest.raises(tl.DataError, match="damaged data in the blob at byte"):
+            extract.OsmFile(damaged)
+
+
 N = 1_000_000
 
 

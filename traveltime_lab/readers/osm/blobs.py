@@ -49,8 +49,9 @@ def fault(path: Path) -> str | None:
                 break
             if not is_first:
                 file.seek(at - n_bytes)
-                if _has_null(file.read(n_bytes)):
-                    return f"a text with a null byte in the blob at byte {at - n_bytes:,}"
+                wrong = _fault_of_data(file.read(n_bytes))
+                if wrong is not None:
+                    return f"{wrong} in the blob at byte {at - n_bytes:,}"
             file.seek(at)
     if n_unpacked > most_unpacked(size):
         return f"it unpacks from {size:,} to {n_unpacked:,} bytes, more than {MOST_TIMES} times as many"
@@ -100,44 +101,48 @@ def _blob(file: IO[bytes]) -> tuple[bytes, int] | str:
 def _fault_of_header(blob: bytes) -> str | None:
     """Return what is wrong with the blob that is the header of a file."""
     try:
-        fields = _fields(blob)
-        raw, packed = fields.get(1), fields.get(3)
-        if isinstance(packed, bytes):
-            unpacked = zlib.decompressobj()
-            raw = unpacked.decompress(packed, _MOST_BLOB)
-            if not unpacked.eof or len(raw) != fields.get(2):
-                return "its header is damaged"
-        if isinstance(raw, bytes):
-            for feature in _values(raw, 4):
+        for content in _contents(blob):
+            for feature in _values(content, 4):
                 if feature not in _FEATURES:
                     return f"it needs a feature that is not supported: {feature!r}"
-            for box in _values(raw, 1):
+            for box in _values(content, 1):
                 _fields(box)
-    except (IndexError, zlib.error):
+    except (IndexError, ValueError, OSError, zlib.error):
         return "its header is damaged"
     return None
 
 
-def _has_null(blob: bytes) -> bool:
-    """Return whether a text of a blob of data has a null byte; what cannot be unpacked is left to libosmium."""
+def _fault_of_data(blob: bytes) -> str | None:
+    """
+    Return what is wrong with the texts of a blob of data.
+
+    What cannot be read here is damaged: libosmium reads some of it otherwise, and may find a text with a null byte.
+    """
     try:
-        return any(
-            # The first text is empty, so that its length is a null byte; few other lengths are.
-            table.count(0) > table.startswith(b"\n\0") and any(b"\0" in text for text in _values(table, 1))
-            for content in _contents(blob)
-            for table in _values(content, 1)
-        )
-    except (IndexError, zlib.error, OSError):
-        return False
+        for content in _contents(blob):
+            for table in _values(content, 1):
+                # The first text is empty, so that its length is a null byte; few other lengths are.
+                may_have_null = table.count(0) > table.startswith(b"\n\0")
+                if may_have_null and any(b"\0" in text for text in _values(table, 1)):
+                    return "a text with a null byte"
+    except (IndexError, ValueError, OSError, zlib.error):
+        return "damaged data"
+    return None
 
 
 def _contents(blob: bytes) -> Iterator[bytes]:
-    """Yield what a blob contains, in each form in which it does."""
+    """Yield what a blob contains, in each form that libosmium reads; errors of several kinds if one is damaged."""
     yield from _values(blob, 1)
-    for packed in _values(blob, 3):
-        yield zlib.decompressobj().decompress(packed, _MOST_BLOB)
     size = _fields(blob).get(2)
-    for packed in _values(blob, 6) if isinstance(size, int) and size <= _MOST_BLOB else ():
+    for packed in _values(blob, 3):
+        unpacked = zlib.decompressobj()
+        content = unpacked.decompress(packed, _MOST_BLOB)
+        if not unpacked.eof or len(content) != size:
+            raise IndexError
+        yield content
+    for packed in _values(blob, 6):
+        if not isinstance(size, int) or size > _MOST_BLOB:
+            raise IndexError
         yield pa.Codec("lz4_raw").decompress(packed, decompressed_size=size, asbytes=True)
 
 
