@@ -187,10 +187,10 @@ def test_side_by_side(browser: Browser, lab: str, shoot: Callable[[Page, str], N
     assert pins[0] == pytest.approx(pins[1], abs=2) and windows[0] == windows[1]
 
     drag_marker(page, 60, 50)
+    # Only a pin that moved changes the shapes, and a pin that stayed behind is not where the other one is. Where on
+    # the screen both are says nothing: the maps zoom to show all of the new shapes.
     page.wait_for_function(f"before => ({OUTLINES})().every((d, i) => d !== before[i])", arg=opened, timeout=180_000)
     until_side_by_side(page)
-    dragged = page.evaluate(PINS)
-    assert dragged[0] != pytest.approx(pins[0], abs=20), "both pins are where one was moved to"
     shoot(page, "side-by-side-2-dragged")
 
     box = page.locator(".leaflet-container").last.bounding_box()
