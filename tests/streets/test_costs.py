@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.support.osm_files import osm_xml
 from tests.support.worlds import at, tables
-from traveltime_lab import build_network, time_filter
+from traveltime_lab import Transportation, build_network, time_filter
 from traveltime_lab.moments import WEEKDAY_MORNING
 from traveltime_lab.readers.osm import tags
 from traveltime_lab.streets import costs, slopes
@@ -177,6 +177,37 @@ def test_whole_milliseconds():
     assert ms.dtype == np.int64
     assert ms.tolist() == [100_000, 0, 1, 1000]
     assert costs.connector_ms(np.array([0.0, 50.0])).tolist() == [0, 36_000]
+
+
+@pytest.mark.parametrize("engine", ["dijkstra", "hierarchy", "pandana"])
+@pytest.mark.parametrize("has_doubled_node", [False, True])
+def test_places_along_a_very_long_edge(engine, has_doubled_node):
+    """250 km without a junction, and 25 km for somebody who walks 0.5 km/h, are walked at the usual speed."""
+    if engine == "pandana":
+        pytest.importorskip("pandana")
+    for means, metres, near in (
+        (Transportation("walking"), 250_000.0, 10_000.0),
+        (Transportation("walking", walking_speed=0.5), 25_000.0, 1_000.0),
+    ):
+        nodes = {"a": (0.0, 0.0), "b": (0.0, metres)}
+        streets = [("a", "b", {"walking_kph": 5.0})]
+        if has_doubled_node:
+            nodes["a2"] = (-1e-9, 0.0)
+            streets.append(("a", "a2", {"walking_kph": 5.0}))
+        network = build_network(tables(nodes, streets), timezone="UTC")
+        start, end = at((0.0, 0.0)), at((0.0, near))
+        arguments = {"transportation": means, "travel_time": 14_400, "engine": engine, "form": "matrix"}
+        for pair in ((start, end), (end, start)):
+            seconds = time_filter(network, *pair, **arguments).iloc[0, 0]
+            assert seconds == pytest.approx(near * 3.6 / (means.walking_speed or 5.0), rel=0.01), (means, pair)
+
+
+def test_edges_longer_than_labels_hold_are_named():
+    nodes = {"a": (0.0, 0.0), "b": (0.0, 400_000.0)}
+    network = build_network(tables(nodes, [("a", "b", {"walking_kph": 5.0})]), timezone="UTC")
+    points = at((0.0, 0.0))
+    with pytest.warns(UserWarning, match=r"1 edges .* 74 hours by walking, the longest has \d+ km"):
+        time_filter(network, points, points, transportation="walking", travel_time=60)
 
 
 @pytest.mark.parametrize("engine", ["dijkstra", "pandana"])

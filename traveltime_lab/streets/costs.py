@@ -25,10 +25,9 @@ USUAL_KPH = {"walking": 5.0, "cycling": 15.0}
 #: `walking_speed = 4`.
 PUSHING_KPH = 4.0
 
-#: Longest time along one edge, ms: 33 hours, or 166 km on foot without a junction. Searches are limited to 4 hours, but
-#: labels have 30 bits for the milliseconds of a route (those of pandana, in sixteenths, 27), and a ferry with a
-#: mistyped duration would overflow them.
-LONGEST_CROSSING_MS = 120_000_000
+#: Longest time along one edge, ms: 74 hours, or 372 km on foot without a junction. Searches are limited to 4 hours, but
+#: labels have 31 bits for the milliseconds of a route, and a ferry with a mistyped duration would overflow them.
+LONGEST_CROSSING_MS = 1 << 28
 
 #: Seconds for a turn through a junction of three or more streets: a logistic curve of the angle. Source: OSRM
 #: profiles/car.lua (`turn_penalty = 7.5`, `turn_bias = 1.075`, `u_turn_penalty = 20`, `traffic_light_penalty = 2`).

@@ -25,6 +25,7 @@ from traveltime_lab.kernels.records import Arcs, Directed, Ports
 from traveltime_lab.kernels.street import reduction, road
 from traveltime_lab.modes import Transportation
 from traveltime_lab.runtime.memo import Memo
+from traveltime_lab.runtime.warnings import warn
 from traveltime_lab.streets import costs
 from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.labels import Metric, make_labels
@@ -263,6 +264,7 @@ def weigh(
             factors = tables.walking_slope_factor[side::2], tables.cycling_slope_factor[side::2]
             along = costs.on_slopes(along, usual[tables.edge_use], base, *factors)
         traversal_ms[side::2] = costs.crossing_ms(tables.edge_length_m, along)
+    _warn_of_cut_times(traversal_ms, topology, tables, base)
     length_cm = np.repeat(np.rint(tables.edge_length_m * 100.0).astype(np.int64), 2)
     boarding_ms = transportation.boarding_time * 1000
     extra_ms = topology.arc_extra_ms + np.where(topology.arc_boards, boarding_ms, 0)
@@ -289,6 +291,22 @@ def weigh(
         metric=metric,
         connector_kph=own if own is not None and base == "walking" else costs.CONNECTOR_KPH,
     )
+
+
+def _warn_of_cut_times(traversal_ms: Int64Array, topology: Topology, tables: StreetTables, base: str) -> None:
+    """Warn if edges take longer than labels can hold; ferries with a mistyped duration are left out."""
+    is_cut = (traversal_ms >= costs.LONGEST_CROSSING_MS) & topology.is_open
+    if not is_cut.any():
+        return
+    edges = np.unique(np.flatnonzero(is_cut) // 2)
+    edges = edges[~tables.uses["is_ferry"].to_numpy()[tables.edge_use[edges]]]
+    if edges.size:
+        hours, longest = costs.LONGEST_CROSSING_MS // 3_600_000, tables.edge_length_m[edges].max() / 1000.0
+        warn(
+            f"{edges.size} edges without a junction take longer than {hours} hours by {base}, the longest has "
+            f"{longest:,.0f} km: they are crossed in {hours} hours, and places along them are too near. "
+            "Check the extract, or split these edges."
+        )
 
 
 def _ring_size(weights: Int64Array, shift: int) -> int:

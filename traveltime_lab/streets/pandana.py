@@ -10,7 +10,8 @@ Exactness
 pandana truncates weights to whole thousandths. ``(ms + 0.5) / 1000`` is therefore stored as exactly `ms`, sums are
 whole numbers, and times equal those of the other engines to the millisecond. The only exception are arcs of 0 ms (two
 nodes at one point), which pandana would raise to its smallest weight. They get a sixteenth of a millisecond instead,
-so that a route may pass 15 of them before its time is 1 ms too long.
+so that a route may pass 15 of them before its time is 1 ms too long (a quarter, and 3 of them, in a network with an
+edge of 33 hours or more).
 
 Lengths come from the paths of the fastest routes, which pandana unpacks one by one. If several routes have the same
 time to the millisecond, the length is that of one of them, and not always the shortest.
@@ -48,8 +49,9 @@ from traveltime_lab.streets.snapping import Snaps
 _WAYS: Final = 500_000
 _PATHS: Final = 2_000
 #: Parts of a millisecond in graphs with arcs of 0 ms. More parts allow more such arcs on a route, but the weights of
-#: pandana have 31 bits: 16 parts leave 37 hours.
+#: pandana have 31 bits: 16 parts leave 37 hours. Where one arc alone takes 33 hours or more, there are four.
 _PARTS: Final = 16
+_LONG, _PARTS_OF_LONG = 120_000_000, 4
 #: The value that pandana returns if there is no path, in its own unit.
 _NO_WAY: Final = (1 << 32) - 1
 _building = Lock()
@@ -205,7 +207,7 @@ def _contract(graph: RoadGraph) -> Hierarchy:
         raise MissingDependencyError(msg) from error
     topology = graph.topology
     units = label_parts.primary(graph.weights)
-    parts = _PARTS if (units == 0).any() else 1
+    parts = (_PARTS if units.max() < _LONG else _PARTS_OF_LONG) if (units == 0).any() else 1
     is_of_edges = bool((topology.state_edge >= 0).any())
     contracted = None
     threads = settings.threads
