@@ -2,6 +2,8 @@
 A service under load: many clients, small and large requests mixed; errors, memory, and what SIGTERM leaves unanswered.
 
     python benchmarks/server_load.py milan.network --seconds 120 --clients 50
+
+A network with a timetable is also asked for times and distances by public transport.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
+import msgspec
 import numpy as np
 from server_size import json_body, proto_body
 
@@ -35,6 +38,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=120.0)
     parser.add_argument("--clients", type=int, default=50)
     parser.add_argument("--targets", type=int, default=100_000)
+    parser.add_argument("--stops", type=int, default=500, help="destinations of requests by timetable")
     options = parser.parse_args()
     command = [sys.executable, "-m", "traveltime_lab", "serve", str(options.network), "--port", "0", "--quiet"]
     with subprocess.Popen([*command, "--credentials", "me:key"], stdout=subprocess.PIPE, text=True) as service:
@@ -50,7 +54,8 @@ def main() -> None:
 
 def requests(options: Any) -> list[tuple[str, str, bytes]]:
     """Return name, path and body of the kinds of request, the large ones first."""
-    tables = tl.load_network(options.network).tables
+    network = tl.load_network(options.network)
+    tables = network.tables
     rng = np.random.default_rng(1)
     nodes = rng.integers(0, tables.node_lng.size, 2 * options.targets + 1)
     lng, lat = tables.node_lng[nodes], tables.node_lat[nodes]
@@ -59,14 +64,35 @@ def requests(options: Any) -> list[tuple[str, str, bytes]]:
         f'{{"arrival_searches":{{"one_to_many":[{{"id":"a","coords":{place},"transportation":{{"type":"driving"}},'
         '"travel_time":600,"arrival_time_period":"weekday_morning"}]}}'
     )
-    return [
+    large = [
         ("large json", "/v4/time-filter/fast", json_body(lng, lat, options.targets, ["travel_time", "distance"])),
         ("large proto", "/api/v3/it/time-filter/fast/driving", proto_body(lng, lat, [1])),
+    ]
+    small = [
         ("matrix", "/v4/time-filter/fast", json_body(lng, lat, 20, ["travel_time"])),
         ("proto", "/api/v3/it/time-filter/fast/driving", proto_body(lng[:101], lat[:101], [])),
         ("shape", "/v4/time-map/fast", shape.encode()),
         ("wrong", "/v4/time-map", b'{"departure_searches":[{}]}'),
     ]
+    if network.typical_day is not None:
+        moment = f"{network.typical_day.isoformat()}T08:00:00"
+        small.append(("timetable", "/v4/time-filter", timetable_body(lng, lat, options.stops, moment)))
+    return [*large, *small]
+
+
+def timetable_body(lng: np.ndarray, lat: np.ndarray, n: int, moment: str) -> bytes:
+    """Return a request for times and distances by public transport from one place to others."""
+    locations = [{"id": f"{i}", "coords": {"lat": float(lat[i]), "lng": float(lng[i])}} for i in range(n + 1)]
+    search = {
+        "id": "search",
+        "departure_location_id": "0",
+        "arrival_location_ids": [f"{i}" for i in range(1, n + 1)],
+        "transportation": {"type": "public_transport"},
+        "travel_time": 3600,
+        "departure_time": moment,
+        "properties": ["travel_time", "distance"],
+    }
+    return msgspec.json.encode({"locations": locations, "departure_searches": [search]})
 
 
 def resident_mb(pid: int) -> float:
@@ -91,7 +117,8 @@ async def load(address: str, service: subprocess.Popen[str], options: Any) -> No
         connector = aiohttp.TCPConnector(limit=0)
         async with aiohttp.ClientSession(timeout=timeout, connector=connector) as session:
             while not stopping and time.monotonic() < end:
-                name, path, body = kinds[dice.randrange(2) if dice.randrange(LARGE) == 0 else dice.randrange(2, 6)]
+                drawn = dice.randrange(2) if dice.randrange(LARGE) == 0 else dice.randrange(2, len(kinds))
+                name, path, body = kinds[drawn]
                 started = time.perf_counter()
                 try:
                     async with session.post(address + path, data=body, headers=headers) as response:
