@@ -19,6 +19,7 @@ from tests.support.towns import MEANS, ON_FOOT, STOPS, TRIPS, clock, timetable, 
 from tests.support.worlds import FRAME, at, tables
 from traveltime_lab import crs
 from traveltime_lab.kernels.transit import ride_lines
+from traveltime_lab.kernels.transit.patterns import UNREACHED
 from traveltime_lab.points import read_points
 from traveltime_lab.search.query import ask
 from traveltime_lab.transit import ride_lengths
@@ -71,6 +72,12 @@ def assert_distances_are_those_of_routes(
         some = tl.time_filter(network, origins, destinations, properties=both, pairs=aligned, **how)
         assert some["distance"].isna().tolist() == found["distance"].isna().iloc[::-2].tolist()
         assert some["distance"].dropna().tolist() == found["distance"].iloc[::-2].dropna().tolist()
+        # A single search links the points of the other side in a way of its own.
+        for i in range(len(destinations) if "arrival_time" in how else len(origins)):
+            one = (origins, destinations.iloc[[i]]) if "arrival_time" in how else (origins.iloc[[i]], destinations)
+            part = tl.time_filter(network, *one, properties=both, form="matrix", **how)
+            chosen = matrix.loc[part.index, part.columns]
+            pd.testing.assert_frame_equal(part, chosen)
     return len(reached)
 
 
@@ -250,6 +257,24 @@ def test_distances_in_cities(city: tuple[str, tl.Network]) -> None:
                 network, origins, destinations, travel_time=3600, transportation=kind, **how
             )
     assert n_reached > 40
+
+
+@pytest.mark.parametrize("is_origin", [False, True])
+def test_the_best_link_is_that_of_all_links(porto_alegre: tl.Network, is_origin: bool) -> None:
+    query = ask(porto_alegre, "public_transport", "2019-05-14T08:00", None, None, limit=1800).transit
+    assert query is not None
+    rng, points = np.random.default_rng(5), porto_alegre.tables
+    nodes = rng.integers(0, points.node_lng.size, 400)
+    snaps = query.snap(points.node_lng[nodes], points.node_lat[nodes] + 2e-4, is_origin=is_origin)
+    links = query.links(snaps, is_origin=is_origin)
+    # Round times, so that several stops are equally good.
+    times = (rng.integers(0, 60, query.search().table.n_stops) * 60_000).astype(np.int32)
+    times[rng.random(times.size) < 0.5] = UNREACHED
+    best = query.links(snaps, is_origin=is_origin, times=times)
+    at = ride_lines.best_links(links.indptr, links.stops, links.ms, times, np.arange(400))
+    assert np.diff(best.indptr).tolist() == (at >= 0).tolist()
+    assert best.stops.tolist() == links.stops[at[at >= 0]].tolist()
+    assert best.ms.tolist() == links.ms[at[at >= 0]].tolist()
 
 
 def nearest_along(line: np.ndarray, along: np.ndarray, point: np.ndarray, begin: float) -> float:

@@ -297,7 +297,15 @@ class JourneyLengths:
             StreetSide.of(query, far, far_links, is_origin=is_arrival),
         )
 
-    def fastest(self, point: int, moment: int, options: TransitOptions, far: IndexArray | None = None) -> Fastest:
+    def fastest(
+        self,
+        point: int,
+        moment: int,
+        options: TransitOptions,
+        far: IndexArray | None = None,
+        *,
+        rounds: Rounds | None = None,
+    ) -> Fastest:
         """
         Search from one point of the search side.
 
@@ -309,9 +317,12 @@ class JourneyLengths:
         options : TransitOptions
         far : intp array of shape (n,), optional
             Points of the other side; all by default.
+        rounds : Rounds, optional
+            The search itself, if it is already done.
         """
-        mine = self.near.links.rows(point, point + 1)
-        rounds = self.search.rounds((mine.stops, mine.ms), moment, options, is_arrival=self.query.is_arrival)
+        if rounds is None:
+            mine = self.near.links.rows(point, point + 1)
+            rounds = self.search.rounds((mine.stops, mine.ms), moment, options, is_arrival=self.query.is_arrival)
         theirs = self.far.links
         points = np.arange(theirs.indptr.size - 1) if far is None else far
         at = ride_lines.best_links(array(theirs.indptr, np.int64), theirs.stops, theirs.ms, rounds.best[-1], points)

@@ -23,7 +23,7 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from traveltime_lab._arrays import FloatArray, Int64Array
+from traveltime_lab._arrays import FloatArray, Int32Array, Int64Array
 from traveltime_lab.errors import InputError, MomentError, NoServiceError
 from traveltime_lab.modes import Snapping, Transportation
 from traveltime_lab.moments import Moment, TypicalMoment
@@ -186,11 +186,18 @@ class TransitQuery:
         """Return the walks around all stops."""
         return street_side.walks(self.layer, self.stops, self.transportation.walking_time, is_leaving=is_leaving)
 
-    def links(self, snaps: Snaps, *, is_origin: bool) -> Links:
+    def links(self, snaps: Snaps, *, is_origin: bool, times: Int32Array | None = None) -> Links:
         """
         Return the links between points and stops.
 
         The links of origins include parking and the delay of the first boarding.
+
+        Parameters
+        ----------
+        snaps : Snaps
+        is_origin : bool
+        times : int32 array of shape (n_stops,), optional
+            Travel times at the stops. With them, links may be left out that do not lead to the least sum for a point.
         """
         means = self.transportation
         if is_origin and not self.is_walked_to:
@@ -206,7 +213,7 @@ class TransitQuery:
             )
         else:
             around = self.walks(is_leaving=not is_origin)
-            links = street_side.walk_links(self.stops, around, snaps, self.snapping, means.walking_time)
+            links = street_side.walk_links(self.stops, around, snaps, self.snapping, means.walking_time, times=times)
         return links.later((means.access_penalty + means.pt_change_delay) * 1000) if is_origin else links
 
 

@@ -224,7 +224,15 @@ def _in_a_row(parts: Sequence[StatesAround] | Sequence[StopsAround]) -> tuple[In
     return indptr, members, ms
 
 
-def walk_links(stops: LinkedStops, around: Walks, snaps: Snaps, snapping: Snapping, budget_s: int) -> Links:
+def walk_links(
+    stops: LinkedStops,
+    around: Walks,
+    snaps: Snaps,
+    snapping: Snapping,
+    budget_s: int,
+    *,
+    times: Int32Array | None = None,
+) -> Links:
     """
     Return the stops within walking distance of points.
 
@@ -240,6 +248,8 @@ def walk_links(stops: LinkedStops, around: Walks, snaps: Snaps, snapping: Snappi
         Snapping of the points.
     budget_s : int
         Longest walk in seconds.
+    times : int32 array of shape (n_stops,), optional
+        Travel times at the stops. With them, only the link of each point is returned that leads to the least sum.
     """
     graph = stops.graph
     positions = travel_times.positions(graph, snaps, snapping)
@@ -250,8 +260,9 @@ def walk_links(stops: LinkedStops, around: Walks, snaps: Snaps, snapping: Snappi
     def link(first: int, last: int) -> StopsAround:
         here = travel_times.rows_of(positions, first, last)
         reads = take_rows(ports, first, last)
-        found: StopsAround = kernel.links_of_points(
-            here, reads, around.by_state, stops.on_edges, graph.directed, around.is_leaving, most_ms(budget_s)
+        walks = here, reads, around.by_state, stops.on_edges, graph.directed, around.is_leaving, most_ms(budget_s)
+        found: StopsAround = (
+            kernel.links_of_points(*walks) if times is None else kernel.best_links_of_points(*walks, times)
         )
         return found
 

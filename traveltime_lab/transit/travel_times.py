@@ -131,11 +131,16 @@ def _blocks_with_length(
 ) -> Iterator[matrix.Block]:
     """Yield the labels of all pairs with lengths, without percentiles; see `label_blocks`."""
     is_arrival, moment = query.is_arrival, query.at(search)
-    egress_links = query.links(far, is_origin=is_arrival)
+    first = None
+    if len(near) == 1 and not query.window:
+        # Of one search, the links of each point are not collected: one of them is enough.
+        first = search.rounds((search_links.stops, search_links.ms), moment, query.options, is_arrival=is_arrival)
+    egress_links = query.links(far, is_origin=is_arrival, times=None if first is None else first.best[-1])
     lengths = JourneyLengths.of(query, search, near, far, search_links, egress_links)
 
     def ride(part: slice) -> Int64Array:
-        journeys = [lengths.fastest(row, moment, query.options) for row in range(part.start, part.stop)]
+        rows = range(part.start, part.stop)
+        journeys = [lengths.fastest(row, moment, query.options, rounds=first) for row in rows]
         ms = np.stack([each.ms for each in journeys])
         labels = walks.labels(part, ms)
         row, column = np.nonzero(ms < _ms_of(labels))

@@ -223,6 +223,57 @@ def links_of_points(positions, reads, around, on_edges, directed, is_leaving, bu
 
 
 @kernel
+def best_links_of_points(positions, reads, around, on_edges, directed, is_leaving, budget_ms, times):
+    """
+    Return the link of each point from which it is reached fastest, or by which it reaches a stop fastest.
+
+    Equal to `traveltime_lab.kernels.transit.ride_lines.best_links` of all links, which are not collected.
+
+    Parameters
+    ----------
+    positions, reads, around, on_edges, directed, is_leaving, budget_ms
+        As in `links_of_points`.
+    times : int32 array of shape (n_stops,)
+        Travel times at the stops, `NEVER` where there is no journey.
+
+    Returns
+    -------
+    StopsAround
+        At most one stop for each point: of several equally fast ones the first.
+    """
+    state_indptr, state_stops, state_ms = around
+    n_points = positions.indptr.size - 1
+    indptr = np.zeros(n_points + 1, np.int64)
+    stops = np.empty(n_points, np.int32)
+    walk_ms = np.empty(n_points, np.int32)
+    at = 0
+    for i in range(n_points):
+        # Time, walk and stop of the best link so far; a stop is reached by the shortest walk to it.
+        least, walk, nearest = np.int64(NEVER), np.int64(NEVER), np.int64(on_edges.n_stops)
+        for k in range(reads.indptr[i], reads.indptr[i + 1]):
+            state, extra = reads.states[k], reads.keys[k] >> TIME_SHIFT
+            for j in range(state_indptr[state], state_indptr[state + 1]):
+                time, stop = state_ms[j] + extra, np.int64(state_stops[j])
+                total = time + times[stop]
+                if total <= least and time <= budget_ms and (total < least or stop < nearest):
+                    least, walk, nearest = total, time, stop
+        for p in range(positions.indptr[i], positions.indptr[i + 1]):
+            edge = positions.edge[p]
+            for k in range(on_edges.indptr[edge], on_edges.indptr[edge + 1]):
+                stop = np.int64(on_edges.stops[k])
+                time = straight_ms(edge, positions.fraction[p], on_edges.fraction[k], directed, is_leaving)
+                time += (positions.connector[p] >> TIME_SHIFT) + (on_edges.connector[k] >> TIME_SHIFT)
+                total = time + times[stop]
+                if total <= least and time <= budget_ms and (total < least or stop < nearest):
+                    least, walk, nearest = total, time, stop
+        if least < NEVER:
+            stops[at], walk_ms[at] = nearest, walk
+            at += 1
+        indptr[i + 1] = at
+    return StopsAround(indptr, stops[:at].copy(), walk_ms[:at].copy())
+
+
+@kernel
 def spread(times_ms, first, last, limit_ms, around, keys):
     """
     Lower the keys of states to the earliest time at which a walk from a stop reaches them.
