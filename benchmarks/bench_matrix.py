@@ -26,7 +26,8 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 import traveltime_lab as ttl
 from tests.support.oracles import random_points
 from traveltime_lab.kernels.street import road
-from traveltime_lab.modes import as_snapping, as_transportation
+from traveltime_lab.modes.snapping import as_snapping
+from traveltime_lab.modes.transportation import as_transportation
 from traveltime_lab.settings import settings
 from traveltime_lab.streets import contraction, matrix
 from traveltime_lab.streets.labels import limit_label

@@ -20,7 +20,8 @@ import traveltime_lab as ttl
 from tests.support.oracles import StreetOracle, random_points
 from tests.support.oracles_snapping import times_ms
 from traveltime_lab.limits import MAX_TRAVEL_TIME_S
-from traveltime_lab.modes import as_snapping, as_transportation
+from traveltime_lab.modes.snapping import as_snapping
+from traveltime_lab.modes.transportation import as_transportation
 from traveltime_lab.streets import costs
 from traveltime_lab.streets.snapping import CAN_ARRIVE, CAN_LEAVE, snap_points
 

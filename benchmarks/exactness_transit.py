@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 import traveltime_lab as ttl
 from tests.support.oracles import random_points
 from tests.support.oracles_doors import DoorOracle
-from traveltime_lab.modes import as_transportation
+from traveltime_lab.modes.transportation import as_transportation
 from traveltime_lab.moments import resolve_moment
 
 

@@ -20,7 +20,8 @@ import numpy as np
 
 import traveltime_lab as ttl
 from traveltime_lab.kernels.street import road
-from traveltime_lab.modes import as_snapping, as_transportation
+from traveltime_lab.modes.snapping import as_snapping
+from traveltime_lab.modes.transportation import as_transportation
 from traveltime_lab.streets import matrix
 from traveltime_lab.streets.snapping import CAN_ARRIVE, CAN_LEAVE, SNAPPED, Snaps, snap_points
 

@@ -20,7 +20,7 @@ import shapely
 
 import traveltime_lab as tl
 from tests.support.everything import POINTS, at, everything
-from traveltime_lab.modes import TIMETABLE_TYPES
+from traveltime_lab.modes.table import TIMETABLE_TYPES
 from traveltime_lab.network.network import Network
 
 TUESDAY: Final = "2026-03-03T08:00:00"

@@ -14,7 +14,8 @@ import pytest
 
 import traveltime_lab as tl
 from tests.support import worlds
-from traveltime_lab import _keywords, modes
+from traveltime_lab import _keywords
+from traveltime_lab.modes import table
 from traveltime_lab.network import views
 
 #: Functions, and classes whose constructors people call.
@@ -164,9 +165,12 @@ def test_modes_of_other_packages(tiny: tl.Network, guess: str, here: str) -> Non
 
 
 def test_every_synonym_means_a_type() -> None:
-    assert {modes.meant_type(name) for name in modes._SYNONYMS} <= {*modes.STREET_TYPES, *modes.TIMETABLE_TYPES}
-    assert modes.meant_type("teleport") is None
-    assert modes.meant_type("tram", ["walking"]) is None
+    names = [name for row in table.MODES.values() for name in row.synonyms.split()]
+    assert len(names) == len(set(names))
+    assert not set(names) & (set(table.MODES) | set(table.ALIASES))
+    assert {table.meant_type(name) for name in names} <= set(table.MODES)
+    assert table.meant_type("teleport") is None
+    assert table.meant_type("tram", ["walking"]) is None
 
 
 def test_points_name_all_that_is_allowed(tiny: tl.Network) -> None:

@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
+import json
 import pickle
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import traveltime_lab as tl
 from traveltime_lab.errors import LimitError, ModeError, UnsupportedError
-from traveltime_lab.modes import (
+from traveltime_lab.modes.snapping import Snapping, as_snapping
+from traveltime_lab.modes.table import (
+    ALL_VEHICLES,
+    APPLIES_TO,
+    BASE_MODES,
+    MODES,
+    STREET_MODES,
     STREET_TYPES,
     TIMETABLE_TYPES,
-    Snapping,
-    Transportation,
     applies,
-    as_snapping,
-    as_transportation,
+    street_type,
+    with_all_vehicles,
 )
+from traveltime_lab.modes.transportation import Transportation, as_transportation
 
 
 @pytest.mark.parametrize("kind", STREET_TYPES)
@@ -294,3 +304,145 @@ def test_other_packages_functions() -> None:
         tl.isochrones  # noqa: B018
     with pytest.raises(AttributeError, match=r"no attribute 'nothing'$"):
         tl.nothing  # noqa: B018
+
+
+# The table of modes ---------------------------------------------------------------------------------------------------
+
+
+def mode_names_compared(path: Path) -> list[str]:
+    """Return the comparisons of a module with the name of a mode, and uses of its beginning or end."""
+    found = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Compare):
+            sides = [node.left, *node.comparators]
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            sides = list(node.args) if node.func.attr in ("startswith", "endswith", "partition", "rpartition") else []
+        elif isinstance(node, ast.MatchValue):
+            sides = [node.value]
+        else:
+            continue
+        parts = (part for side in sides for part in getattr(side, "elts", [side]))
+        words = {part.value for part in parts if isinstance(part, ast.Constant)}
+        if any(isinstance(word, str) and (word in MODES or word.rstrip("+") in MODES) for word in words):
+            found.append(f"{path.name}:{node.lineno}: {ast.unparse(node)}")
+    return found
+
+
+def test_no_module_but_the_table_compares_names_of_modes() -> None:
+    package = Path(tl.__file__).parent
+    modules = [path for path in package.rglob("*.py") if path.parent.name != "modes"]
+    assert len(modules) > 200
+    assert [text for path in modules for text in mode_names_compared(path)] == []
+
+
+def test_comparisons_are_found(tmp_path: Path) -> None:
+    module = tmp_path / "module.py"
+    module.write_text('a == "walking"\nb in ("driving", "car")\nc.startswith("cycling+")\nd == "ferry"\n')
+    assert len(mode_names_compared(module)) == 3
+
+
+def test_rows_are_whole() -> None:
+    rows = MODES.values()
+    for name in ("label", "description", "number", "segment", "details", "fast_place", "query_place"):
+        given = [getattr(row, name) for row in rows if getattr(row, name) is not None]
+        if name != "description":
+            assert len(given) == len(set(given)), name
+        assert all(text != "" for text in given), name
+    assert {row.number for row in rows} - {None} == set(range(8))
+    for option, types in APPLIES_TO.items():
+        assert types, option
+    assert {*APPLIES_TO} == {field.name for field in dataclasses.fields(Transportation)} - {"type"}
+    assert tuple(STREET_MODES) == BASE_MODES
+    for row in rows:
+        assert street_type(row).street is row.street
+        assert with_all_vehicles(row).vehicles == (ALL_VEHICLES if row.vehicles else "")
+
+
+#: A slow walker, inserted into the table before anything else of the package is imported; prints what each door says.
+SLOW_WALKER = """
+import importlib.util, json, sys, urllib.request
+spec = importlib.util.find_spec("traveltime_lab.modes.table")
+source = spec.loader.get_source(spec.name)
+row = '''    Mode(
+        "walking_slow", WALKING, "on foot, slowly", "On foot at 3 km/h.",
+        fast_place=9, query_place=5, number=8, segment="walking_slow", kph=3.0, synonyms="stroll",
+    ),
+'''
+place = source.index("_ROWS: Final = (\\n") + len("_ROWS: Final = (\\n")
+module = importlib.util.module_from_spec(spec)
+sys.modules[spec.name] = module
+exec(compile(source[:place] + row + source[place:], spec.origin, "exec"), module.__dict__)
+
+import traveltime_lab as tl
+
+network = tl.sample_network()
+places = tl.sample_points()
+one, two = places.iloc[[0]], places.iloc[[1]]
+found = {}
+
+def matrix(kind):
+    how = {"transportation": kind, "travel_time": 14_400, "properties": ("travel_time", "distance")}
+    return tl.time_filter(network, one, places, form="matrix", **how)
+
+slow, usual, custom = matrix("walking_slow"), matrix("walking"), matrix({"type": "walking", "walking_speed": 3.0})
+found["as with a custom speed"] = slow.equals(custom)
+found["ratio"] = float((slow["travel_time"] / usual["travel_time"]).stack().median())
+kinds = "walking_slow", "walking"
+near, far = (tl.time_map(network, one, travel_time=900, transportation=kind).geometry.iloc[0] for kind in kinds)
+found["area"] = near.area < far.area
+(route,) = tl.routes(network, one, two, transportation="walking_slow")["route"]
+found["routes"] = [leg.mode for leg in route.legs]
+found["explain"] = str(tl.explain(network, one, two, travel_time=60, transportation="walking_slow"))
+try:
+    tl.Transportation("stroll")
+except tl.ModeError as error:
+    found["synonym"] = str(error)
+from traveltime_lab.maps.widget import choices
+found["choice"] = choices.in_words("walking_slow"), "walking_slow" in choices.kinds(network)
+from traveltime_lab.settings import settings
+with settings.override(threads=1), tl.serve(network) as url:
+    opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+    lng, lat = one.geometry.x.iloc[0], one.geometry.y.iloc[0]
+    body = {"departure_searches": [{"id": "a", "coords": {"lat": lat, "lng": lng}, "travel_time": 900,
+        "transportation": {"type": "walking_slow"}, "departure_time": "2019-05-14T08:00:00Z",
+        "properties": ["is_only_walking"]}]}
+    opener.open(url.page).close()
+
+    def get(path, data=None):
+        headers = {"Content-Type": "application/json"}
+        with opener.open(urllib.request.Request(f"{url}{path}", data, headers)) as answer:
+            return json.loads(answer.read())
+
+    (shape,) = get("/v4/time-map", json.dumps(body).encode())["results"]
+    found["is_only_walking"] = shape["properties"]["is_only_walking"]
+    found["page"] = "on foot, slowly" in json.dumps(get("/page/config"))
+    found["map info"] = "walking_slow" in json.dumps(get("/v4/map-info"))
+    query = f"/v4/time-map?type=walking_slow&lat={lat}&lng={lng}&travel_time=600&departure_time=2019-05-14T08:00:00Z"
+    found["query"] = bool(get(query)["results"][0]["shapes"])
+from traveltime_lab.server import openapi
+document = openapi.describe()
+found["openapi"] = sorted(name for name in document["components"]["schemas"] if "Slow" in name)
+from traveltime_lab.server.protobuf.endpoints import SEGMENTS, TYPES
+found["protobuf"] = TYPES[8].name, "walking_slow" in SEGMENTS
+print(json.dumps(found))
+"""
+
+
+@pytest.mark.slow
+def test_a_new_row_walks_through_every_door() -> None:
+    done = subprocess.run([sys.executable, "-c", SLOW_WALKER], capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert found["explain"].startswith("Not reached")
+    assert found["as with a custom speed"]
+    assert found["ratio"] == pytest.approx(5 / 3, rel=0.01)
+    assert found["area"]
+    assert found["routes"] == ["walk"]
+    assert found["synonym"].endswith("Use 'walking_slow'.")
+    assert found["choice"] == ["on foot, slowly", True]
+    assert found["is_only_walking"]
+    assert found["page"]
+    assert found["map info"]
+    assert found["query"]
+    assert found["openapi"] == ["WalkingSlow"]
+    assert found["protobuf"] == ["walking_slow", True]

@@ -97,10 +97,10 @@ from .maps.widget.side_by_side import (
 from .maps.widget.view import (
     TravelTimeMap as TravelTimeMap,
 )
-from .modes import (
+from .modes.snapping import (
     Snapping as Snapping,
 )
-from .modes import (
+from .modes.transportation import (
     Transportation as Transportation,
 )
 from .network.build import (

@@ -1,5 +1,5 @@
 """
-Check the values of options, such as those of `traveltime_lab.modes.Transportation`.
+Check the values of options, such as those of `traveltime_lab.modes.transportation.Transportation`.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from tests.support.osm_files import osm_xml
 from traveltime_lab import build_network
 from traveltime_lab.errors import DataError, GtfsError, InputError, MissingFileError
 from traveltime_lab.kernels.transit import parse
-from traveltime_lab.modes import ROUTE_MODES
+from traveltime_lab.modes.transportation import ROUTE_MODES
 from traveltime_lab.readers.gtfs import extras
 from traveltime_lab.readers.gtfs.feed import read_feed, read_timetable
 from traveltime_lab.readers.gtfs.files import FeedFiles, Findings, TextTable

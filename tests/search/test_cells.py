@@ -17,7 +17,7 @@ import traveltime_lab as tl
 from tests.support.worlds import FRAME, at, world
 from traveltime_lab.crs import wrap_degrees
 from traveltime_lab.kernels.street import nearest, nearest_raster, ties
-from traveltime_lab.modes import Transportation
+from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.search import cell_numbers, cell_times
 from traveltime_lab.streets.snapping import CAN_ARRIVE, MAIN, barriers, no_barriers, snap_index
 from traveltime_lab.surfaces import grids

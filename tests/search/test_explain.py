@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 import traveltime_lab as tl
 from tests.support.towns import MEANS, ON_FOOT, timetable, towns
 from tests.support.worlds import FRAME, at, tables, world
-from traveltime_lab.modes import as_transportation
+from traveltime_lab.modes.transportation import as_transportation
 from traveltime_lab.search.explain import relaxations
 from traveltime_lab.search.explain.requests import Request, cost
 from traveltime_lab.transit.timetable import ServiceWarning

@@ -24,6 +24,7 @@ pytest.importorskip("starlette", reason="the extra 'server' is not installed")
 
 from tests.support.door import PAIR, Door, assert_error, ok, open_door
 from tests.support.everything import POINTS, at, everything
+from traveltime_lab.modes.table import MODES
 from traveltime_lab.network.network import Network
 from traveltime_lab.server.app import create_app
 from traveltime_lab.server.atlas import Atlas
@@ -686,18 +687,18 @@ def test_options_of_queries(service: Door, path: str) -> None:
 # Protocol Buffers -----------------------------------------------------------------------------------------------------
 
 MESSAGES: Final = service_pb2.DESCRIPTOR.message_types_by_name
-PARKED: Final = proto.TYPES.index("driving+public_transport")
+PARKED: Final = MODES["driving+public_transport"].number
 #: Fields without which a search is refused; they say what is asked.
 NEEDED: Final = ("departureLocation", "arrivalLocation", "transportation", "locationDeltas", "travelTime", "resolution")
 #: By field of a search: the type of transportation, and a value for which the answer differs.
 SENT: Final[dict[str, tuple[int, Any]]] = {
     "properties": (PARKED, [1]),
-    "removeWaterBodies": (proto.TYPES.index("walking"), False),
+    "removeWaterBodies": (MODES["walking"].number, False),
     "transportation.publicTransport.walkingTimeToStation.value": (0, 300),
     "transportation.drivingAndPublicTransport.walkingTimeToStation.value": (PARKED, 5),
     "transportation.drivingAndPublicTransport.drivingTimeToStation.value": (PARKED, 60),
     "transportation.drivingAndPublicTransport.parkingTime.value": (PARKED, 0),
-    "transportation.type": (PARKED, proto.TYPES.index("driving")),
+    "transportation.type": (PARKED, MODES["driving"].number),
 }
 #: Values that a field cannot have. Numbers without a sign have none below zero.
 UNSENDABLE: Final[dict[str, list[Any]]] = {
@@ -730,7 +731,7 @@ def sent(endpoint: str, direction: str, kind: int, values: dict[str, Any]) -> by
     matrix = "time-filter" in endpoint
     request = getattr(service_pb2, "TimeFilterFastRequest" if matrix else "CellsFastRequest")()
     search, is_arrival = getattr(request, direction), direction.startswith("many")
-    own = at(POINTS[own_place(proto.TYPES[kind], is_arrival=is_arrival)])
+    own = at(POINTS[own_place(proto.TYPES[kind].name, is_arrival=is_arrival)])
     place = search.arrivalLocation if is_arrival else search.departureLocation
     place.lat, place.lng = own["lat"], own["lng"]
     search.transportation.type, search.travelTime = kind, 1400

@@ -12,7 +12,8 @@ import pytest
 from tests.support.oracles import StreetOracle
 from tests.support.osm_files import osm_xml
 from traveltime_lab import Network, build_network, time_filter
-from traveltime_lab.modes import as_snapping, as_transportation
+from traveltime_lab.modes.snapping import as_snapping
+from traveltime_lab.modes.transportation import as_transportation
 from traveltime_lab.streets import costs
 from traveltime_lab.streets.access_zones import access_zones
 from traveltime_lab.streets.snapping import snap_points

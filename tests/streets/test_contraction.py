@@ -17,7 +17,8 @@ from tests.support.worlds import at, world
 from traveltime_lab.kernels.records import Ports
 from traveltime_lab.kernels.street import contraction as kernel
 from traveltime_lab.kernels.street import dissection, road, sweeps
-from traveltime_lab.modes import Snapping, as_snapping, as_transportation
+from traveltime_lab.modes.snapping import Snapping, as_snapping
+from traveltime_lab.modes.transportation import as_transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.settings import settings as options
 from traveltime_lab.streets import contraction, engines, matrix

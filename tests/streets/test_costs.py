@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tests.support.osm_files import osm_xml
 from tests.support.worlds import at, tables
 from traveltime_lab import Transportation, build_network, time_filter
+from traveltime_lab.modes.table import CYCLING, WALKING
 from traveltime_lab.moments import WEEKDAY_MORNING
 from traveltime_lab.readers.osm import tags
 from traveltime_lab.streets import costs, slopes
@@ -60,7 +61,7 @@ def test_named_models_and_outlooks():
 
 
 def test_the_usual_speeds_are_those_of_the_reader():
-    assert costs.USUAL_KPH == {"walking": tags.WALKING_KPH, "cycling": tags.CYCLING_KPH}
+    assert (WALKING.usual_kph, CYCLING.usual_kph) == (tags.WALKING_KPH, tags.CYCLING_KPH)
     assert costs.PUSHING_KPH == tags.PUSHING_KPH
     assert costs.CONNECTOR_KPH == tags.WALKING_KPH
 
@@ -68,9 +69,9 @@ def test_the_usual_speeds_are_those_of_the_reader():
 def test_own_speeds():
     kph = np.array([15.0, 10.0, 4.0, 1.0, 5.0, 0.0])
     keeps = np.array([False, False, False, False, True, False])
-    assert costs.at_own_speed(kph, "cycling", 30.0, keeps).tolist() == [30.0, 20.0, 4.0, 1.0, 5.0, 0.0]
-    assert costs.at_own_speed(kph, "cycling", 5.0, keeps).tolist() == pytest.approx([5.0, 4.0, 4.0, 1.0, 5.0, 0.0])
-    assert costs.at_own_speed(kph, "walking", 10.0, keeps).tolist() == [30.0, 20.0, 8.0, 2.0, 5.0, 0.0]
+    assert costs.at_own_speed(kph, CYCLING, 30.0, keeps).tolist() == [30.0, 20.0, 4.0, 1.0, 5.0, 0.0]
+    assert costs.at_own_speed(kph, CYCLING, 5.0, keeps).tolist() == pytest.approx([5.0, 4.0, 4.0, 1.0, 5.0, 0.0])
+    assert costs.at_own_speed(kph, WALKING, 10.0, keeps).tolist() == [30.0, 20.0, 8.0, 2.0, 5.0, 0.0]
 
 
 @given(
@@ -87,17 +88,17 @@ def test_cyclists_are_not_slower_than_pushing(kph, own, slope, keeps):
     Uphill, pushing takes as much longer as walking does.
     """
     level, grade = np.array([kph]), np.array([slope])
-    ridden = costs.at_own_speed(level, "cycling", own, np.array([keeps]))
+    ridden = costs.at_own_speed(level, CYCLING, own, np.array([keeps]))
     pushed = min(kph, 4.0)
     assert ridden[0] >= pushed
     on_foot, factor = slopes.walking_factor(grade), slopes.cycling_factor(grade)
-    assert costs.USUAL_KPH["cycling"] / factor[0] >= 4.0 / on_foot[0] * (1 - 1e-12)
-    found = costs.on_slopes(ridden, level, "cycling", on_foot, factor)
+    assert CYCLING.usual_kph / factor[0] >= 4.0 / on_foot[0] * (1 - 1e-12)
+    found = costs.on_slopes(ridden, level, CYCLING, on_foot, factor)
     assert found[0] >= pushed / on_foot[0] * (1 - 1e-12)
     # They ride, or they push.
     riding, pushing = ridden[0] / factor[0], min(ridden[0], 4.0) / on_foot[0]
     assert found[0] == pytest.approx(ridden[0] / on_foot[0] if kph <= 4.0 else max(riding, pushing))
-    assert costs.on_slopes(ridden, level, "walking", on_foot, factor)[0] == ridden[0] / on_foot[0]
+    assert costs.on_slopes(ridden, level, WALKING, on_foot, factor)[0] == ridden[0] / on_foot[0]
 
 
 def test_classes_suffer_their_share():

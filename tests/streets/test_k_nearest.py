@@ -16,7 +16,8 @@ from tests.support.oracles import random_points, simple_oracle
 from traveltime_lab.kernels.records import Arcs, Ports
 from traveltime_lab.kernels.street import k_nearest as kernels
 from traveltime_lab.kernels.street import road
-from traveltime_lab.modes import as_snapping, as_transportation
+from traveltime_lab.modes.snapping import as_snapping
+from traveltime_lab.modes.transportation import as_transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.streets import engines, k_nearest, matrix
 from traveltime_lab.streets.snapping import CAN_ARRIVE, CAN_LEAVE, Snaps, snap_points

@@ -16,7 +16,8 @@ from tests.support.oracles import random_points
 from traveltime_lab import build_network, time_filter
 from traveltime_lab.errors import MissingDependencyError
 from traveltime_lab.kernels.street import road
-from traveltime_lab.modes import Snapping, as_transportation
+from traveltime_lab.modes.snapping import Snapping
+from traveltime_lab.modes.transportation import as_transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.settings import settings
 from traveltime_lab.streets import matrix

@@ -19,7 +19,8 @@ from traveltime_lab.crs import LocalFrame
 from traveltime_lab.kernels.street import nearest, nearest_raster
 from traveltime_lab.kernels.street.crossings import MOTORWAY, REACH_M, SHORE, WADE_M, is_barred, is_behind_water
 from traveltime_lab.kernels.street.grid import Grid, build_grid
-from traveltime_lab.modes import Snapping, Transportation
+from traveltime_lab.modes.snapping import Snapping
+from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.network.water import WaterBodies
 from traveltime_lab.streets import snapping
 

@@ -18,7 +18,8 @@ from tests.support.oracles_snapping import SnapOracle, times_ms
 from tests.support.worlds import at, towns, with_slopes, world
 from traveltime_lab.kernels.records import Arcs, Ports
 from traveltime_lab.kernels.street import reduction, road
-from traveltime_lab.modes import as_snapping, as_transportation
+from traveltime_lab.modes.snapping import as_snapping
+from traveltime_lab.modes.transportation import as_transportation
 from traveltime_lab.settings import settings as options
 from traveltime_lab.streets import local_pairs, row_search
 from traveltime_lab.streets.layer import OWN_GRAPHS

@@ -15,7 +15,8 @@ from tests.support.oracles import StreetOracle
 from tests.support.oracles_snapping import SnapOracle
 from tests.support.osm_files import osm_xml
 from tests.support.worlds import at, recut, towns, world
-from traveltime_lab.modes import as_snapping, as_transportation
+from traveltime_lab.modes.snapping import as_snapping
+from traveltime_lab.modes.transportation import as_transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.streets.snapping import CAN_ARRIVE, CAN_LEAVE, SNAPPED, Snaps, snap_points
 
@@ -131,7 +132,7 @@ def test_a_junction_is_as_good_as_its_best_street(helsinki: Network, mode: str) 
 
 def table(network: Network, graph: Any, starts: Snaps, ends: Snaps) -> np.ndarray:
     from traveltime_lab.kernels.street import road
-    from traveltime_lab.modes import Snapping
+    from traveltime_lab.modes.snapping import Snapping
     from traveltime_lab.streets import matrix
 
     labels = np.empty((len(starts), len(ends)), np.int64)

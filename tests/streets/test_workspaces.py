@@ -11,7 +11,8 @@ import pytest
 
 from traveltime_lab.kernels.raster.surface import box_of_rows
 from traveltime_lab.kernels.street import road
-from traveltime_lab.modes import as_snapping, as_transportation
+from traveltime_lab.modes.snapping import as_snapping
+from traveltime_lab.modes.transportation import as_transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.streets import matrix, workspaces
 from traveltime_lab.streets.field import label_field, row_field

@@ -14,7 +14,8 @@ import numpy as np
 from tests.support.oracles import StreetOracle
 from tests.support.oracles_snapping import times_ms
 from tests.support.oracles_transit import TransitOracle
-from traveltime_lab.modes import Snapping, Transportation
+from traveltime_lab.modes.snapping import Snapping
+from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.streets import costs
 from traveltime_lab.streets.snapping import CAN_ARRIVE, CAN_LEAVE, Snaps, snap_points

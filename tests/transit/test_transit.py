@@ -24,7 +24,7 @@ from tests.support.towns import MEANS, ON_FOOT, STOPS, STREETS, TRIPS, blocks, c
 from tests.support.worlds import FRAME, at, tables, with_slopes
 from traveltime_lab.kernels.transit import ride_lines
 from traveltime_lab.maps.widget.rides import rides_in_words
-from traveltime_lab.modes import as_transportation
+from traveltime_lab.modes.transportation import as_transportation
 from traveltime_lab.points import read_points
 from traveltime_lab.readers.gtfs.feed import read_timetable
 from traveltime_lab.search.explain.reasons import parts_of

@@ -24,7 +24,8 @@ from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.crs import WGS84
 from traveltime_lab.jobs.job import Job, Places, moments_of, open_network, question_of, receipt_of, schema_of
 from traveltime_lab.jobs.run import run
-from traveltime_lab.modes import Snapping, Transportation
+from traveltime_lab.modes.snapping import Snapping
+from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import PointsLike
 from traveltime_lab.runtime.progress import Progress

@@ -18,7 +18,7 @@ from traveltime_lab._files import as_path
 from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.crs import LocalFrame
 from traveltime_lab.errors import DataError, FormatError, InputError
-from traveltime_lab.modes import Transportation, as_transportation
+from traveltime_lab.modes.transportation import Transportation, as_transportation
 from traveltime_lab.network.file import read_file
 from traveltime_lab.network.frames import Besides, are_frames_of_a_network, tables_of
 from traveltime_lab.network.network import Network

@@ -16,7 +16,7 @@ import shapely
 
 from traveltime_lab._arrays import BoolArray, FloatArray, Int64Array
 from traveltime_lab.errors import MissingDependencyError, ModeError
-from traveltime_lab.modes import Transportation, as_transportation
+from traveltime_lab.modes.transportation import Transportation, as_transportation
 from traveltime_lab.moments import resolve_moment
 from traveltime_lab.runtime.warnings import warn
 from traveltime_lab.streets.labels import primary
@@ -237,7 +237,7 @@ def _arcs(network: Exports, transportation: str | Transportation, departure_time
         raise ModeError(f"no street of the network is open to {means.type!r}; use another type")
     junction, node = junction_of_ends(tables, means.base)
     start, end = junction[directed].astype(np.int64), junction[directed ^ 1].astype(np.int64)
-    if means.base == "driving":
+    if means.street.has_turns:
         is_ferry = tables.uses["is_ferry"].to_numpy()[tables.edge_use][directed // 2]
         boards = is_ferry & np.isin(start, np.concatenate([start[~is_ferry], end[~is_ferry]]))
         time_ms = primary(graph.traversal[directed]) + np.where(boards, means.boarding_time * 1000, 0)

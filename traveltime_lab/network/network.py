@@ -13,7 +13,7 @@ from traveltime_lab._checks import one_of
 from traveltime_lab.crs import LocalFrame
 from traveltime_lab.errors import InputError
 from traveltime_lab.kernels import compiled
-from traveltime_lab.modes import Transportation, as_transportation
+from traveltime_lab.modes.transportation import Transportation, as_transportation
 from traveltime_lab.moments import resolve_moment
 from traveltime_lab.network import prepared, prepared_file
 from traveltime_lab.network.exports import Exports

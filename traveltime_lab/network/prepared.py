@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from traveltime_lab.errors import ModeError
-from traveltime_lab.modes import Snapping, Transportation
+from traveltime_lab.modes.snapping import Snapping
+from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.runtime.memo import Derived, Use, recording
 from traveltime_lab.streets import contraction, engines, layer, snapping
 from traveltime_lab.streets.layer import StreetLayer
@@ -143,11 +144,11 @@ def prepare(streets: StreetLayer, transit: TransitLayer | None, asked: Iterable[
     check_timetable(asked, has_timetable=transit is not None)
     with recording() as uses:
         # Driving first: it has the largest search graph, and takes the most memory while it is contracted.
-        for transportation in sorted(asked, key=lambda means: means.base != "driving"):
+        for transportation in sorted(asked, key=lambda means: not means.street.has_turns):
             is_ridden = transportation.uses_timetable
             for means in {transportation.access, transportation.egress} if is_ridden else {transportation}:
                 _use(streets, means)
-                if transit is not None and (is_ridden or means.base == "walking"):
+                if transit is not None and (is_ridden or means.street.is_on_foot):
                     stop_links.linked_stops(transit, streets.road_graph(means), means)
     made = {(use.kind, id(use.owner), use.key): use for use in uses if use.kind in _NAMES}
     # Owners first: labels belong to a topology, hierarchies to labels.

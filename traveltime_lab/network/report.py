@@ -17,7 +17,8 @@ import shapely
 from traveltime_lab._arrays import BoolArray, FloatArray, IndexArray
 from traveltime_lab._files import write_bytes
 from traveltime_lab.errors import InputError
-from traveltime_lab.modes import Transportation
+from traveltime_lab.modes.table import BASE_MODES
+from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.moments import today
 from traveltime_lab.network.doubtful_speeds import doubtful_speeds
 from traveltime_lab.network.report_figure import figure
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 
     from traveltime_lab.network.network import Network
 
-_MODES: Final = ("walking", "cycling", "driving")
 _WALKING: Final = Transportation("walking")
 #: Maximum number of stops that the report lists by name.
 _STOPS_LISTED = 5
@@ -312,7 +312,7 @@ class Report(dict[str, Any]):
         True
         """
         network = self._of("islands")
-        masks = {mode: _open_and_islands(network.streets, mode)[1] for mode in _MODES}
+        masks = {mode: _open_and_islands(network.streets, mode)[1] for mode in BASE_MODES}
         some = np.any(list(masks.values()), axis=0)
         edges = network.edges_frame()[["way_id", "name", "length_m", "geometry"]]
         edges.attrs = {}
@@ -418,7 +418,7 @@ def connectivity(streets: StreetLayer) -> dict[str, Any]:
     Edges are counted with those of ferries, lengths without.
     """
     modes: dict[str, Any] = {}
-    for base in _MODES:
+    for base in BASE_MODES:
         is_open, on_island = _open_and_islands(streets, base)
         km, island_km = street_km(streets.tables, is_open), street_km(streets.tables, on_island)
         modes[base] = {

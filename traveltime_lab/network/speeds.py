@@ -18,9 +18,10 @@ from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray, IndexArray
 from traveltime_lab._checks import one_of
 from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.errors import CrsError, InputError, LimitError
+from traveltime_lab.modes.table import BASE_MODES
 from traveltime_lab.network.network import Network, with_speeds
 from traveltime_lab.points import plain
-from traveltime_lab.streets.tables import BASE_MODES, StreetTables
+from traveltime_lab.streets.tables import StreetTables
 
 #: Range of valid speeds in km/h (assumed: a slower street is closed, and no vehicle on a public street is faster).
 MIN_KPH = 0.1

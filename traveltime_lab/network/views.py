@@ -15,7 +15,8 @@ import shapely
 from traveltime_lab._checks import flag
 from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.errors import InputError
-from traveltime_lab.modes import Transportation
+from traveltime_lab.modes.table import BASE_MODES
+from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.network import frames, prepared
 from traveltime_lab.streets.tables import street_km
 from traveltime_lab.streets.topology import open_edges
@@ -210,7 +211,7 @@ class NetworkViews:
             "Place": f"{south:.3f} to {north:.3f} north, {west:.3f} to {east:.3f} east; {network.timezone}",
             "Size": f"{network.n_nodes:,} nodes, {network.n_edges:,} edges",
         }
-        for mode in ("walking", "cycling", "driving"):
+        for mode in BASE_MODES:
             sides = open_edges(tables, Transportation(mode))
             facts[f"Streets for {mode}"] = f"{street_km(tables, sides[0::2] | sides[1::2]):,.0f} km"
         timetable = network.timetable

@@ -18,6 +18,7 @@ import shapely
 from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray, Int32Array, Int64Array, indptr_of
 from traveltime_lab.crs import line_length_m, segment_lengths_m
 from traveltime_lab.errors import InputError
+from traveltime_lab.modes.table import BASE_MODES, STREET_MODES
 from traveltime_lab.readers.attributes import TagValue, members_of, outside_ids, tag_text, to_lnglat
 from traveltime_lab.readers.osm import node_tags, tags
 from traveltime_lab.streets.tables import (
@@ -25,7 +26,6 @@ from traveltime_lab.streets.tables import (
     ACCESS_NO,
     ACCESS_PRIVATE,
     ACCESS_YES,
-    BASE_MODES,
     USE_DTYPES,
     StreetTables,
 )
@@ -333,8 +333,8 @@ def _with_speeds(
         was_open = {way: use[f"{mode}_kph_{way}"] > 0 for way in own}
         if use[f"{mode}_access"] == ACCESS_NO or not any(was_open.values()):
             was_open = {
-                "forward": mode == "walking" or oneway not in _ONE_WAY_BACK,
-                "backward": mode == "walking" or oneway not in _ONE_WAY,
+                "forward": not STREET_MODES[mode].keeps_to_oneway or oneway not in _ONE_WAY_BACK,
+                "backward": not STREET_MODES[mode].keeps_to_oneway or oneway not in _ONE_WAY,
             }
             use[f"{mode}_access"] = ACCESS_YES
         for way, kph in own.items():

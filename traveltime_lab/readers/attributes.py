@@ -16,10 +16,8 @@ import pyproj
 from traveltime_lab._arrays import FloatArray, Int64Array
 from traveltime_lab.crs import wrap_degrees
 from traveltime_lab.errors import CoordinateError, CrsError, InputError, LimitError
+from traveltime_lab.modes.table import BASE_MODES
 from traveltime_lab.readers.osm import node_tags, tags
-from traveltime_lab.streets.tables import (
-    BASE_MODES,
-)
 
 #: A tag of a way, with several values if a simplified edge merges several ways.
 TagValue = str | tuple[str, ...]

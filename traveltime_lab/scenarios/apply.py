@@ -12,7 +12,7 @@ import numpy as np
 
 from traveltime_lab._checks import items
 from traveltime_lab.errors import InputError
-from traveltime_lab.modes import Transportation
+from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.scenarios import new_streets, streets, timetables
 from traveltime_lab.scenarios.changes import Change
 from traveltime_lab.scenarios.street_changes import AddStreet

@@ -15,8 +15,8 @@ import shapely
 
 from traveltime_lab._checks import items, number, whole, words
 from traveltime_lab.errors import CoordinateError, InputError, LimitError
+from traveltime_lab.modes.table import BASE_MODES
 from traveltime_lab.scenarios.edge_names import EdgeName
-from traveltime_lab.streets.tables import BASE_MODES
 
 #: Latest clock time, s: a week, as far as trips of a service date go.
 _LATEST_S: Final = 7 * 86_400

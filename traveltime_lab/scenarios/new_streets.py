@@ -16,10 +16,11 @@ from shapely import ops
 from traveltime_lab._arrays import FloatArray, IndexArray, indptr_of
 from traveltime_lab.crs import LocalFrame, line_length_m
 from traveltime_lab.errors import InputError
+from traveltime_lab.modes.table import BASE_MODES, STREET_MODES
 from traveltime_lab.scenarios.street_changes import AddStreet
 from traveltime_lab.scenarios.streets import edges_in_box, lines_of
 from traveltime_lab.streets.layer import bounds_of
-from traveltime_lab.streets.tables import ACCESS_NO, ACCESS_YES, BASE_MODES, USE_DTYPES, StreetTables
+from traveltime_lab.streets.tables import ACCESS_NO, ACCESS_YES, USE_DTYPES, StreetTables
 
 #: Largest distance of an end of a new street from the street that it is moved onto, metres (assumed: lines drawn by
 #: hand on a map of a city end so near).
@@ -311,7 +312,7 @@ def _appended(
         kph = change.speeds.get(mode, 0.0)
         row[f"{mode}_access"] = ACCESS_YES if kph else ACCESS_NO
         row[f"{mode}_kph_forward"] = kph
-        row[f"{mode}_kph_backward"] = 0.0 if change.oneway and mode != "walking" else kph
+        row[f"{mode}_kph_backward"] = 0.0 if change.oneway and STREET_MODES[mode].keeps_to_oneway else kph
     lowest = min(0, int(t.edge_way_id.min(initial=0)))
     counts = [len(line) for line in lines]
     return replace(

@@ -11,8 +11,8 @@ from typing import Any, ClassVar, Literal
 from traveltime_lab._checks import flag, one_of, words
 from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.errors import InputError
+from traveltime_lab.modes.table import BASE_MODES
 from traveltime_lab.scenarios.changes import Change, a_number, edges, integers, line_of, modes, polygon_of
-from traveltime_lab.streets.tables import BASE_MODES
 
 #: Range of valid speeds in km/h, as of `add_speeds`.
 MIN_KPH, MAX_KPH = 0.1, 500.0

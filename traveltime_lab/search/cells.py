@@ -23,7 +23,8 @@ from traveltime_lab._checks import flag, is_several, items, one_of, travel_times
 from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.errors import InputError
 from traveltime_lab.limits import MAX_TRAVEL_TIME_S
-from traveltime_lab.modes import Snapping, Transportation
+from traveltime_lab.modes.snapping import Snapping
+from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import PointsLike, read_points
 from traveltime_lab.runtime.progress import Progress, check_progress, watched

@@ -16,7 +16,8 @@ from traveltime_lab._arrays import AnyArray, IndexArray, Int64Array
 from traveltime_lab._checks import whole
 from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.errors import InputError, LimitError
-from traveltime_lab.modes import Snapping, Transportation
+from traveltime_lab.modes.snapping import Snapping
+from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import PointsLike, read_points
 from traveltime_lab.runtime.progress import Progress, advance, check_progress, watched

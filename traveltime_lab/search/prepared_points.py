@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from traveltime_lab.errors import InputError
-from traveltime_lab.modes import Snapping, Transportation
+from traveltime_lab.modes.snapping import Snapping
+from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import Points
 from traveltime_lab.streets.snapping import Snaps, index_key

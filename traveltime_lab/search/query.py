@@ -22,7 +22,8 @@ from traveltime_lab._arrays import FloatArray, IndexArray, Int64Array
 from traveltime_lab._checks import whole
 from traveltime_lab.errors import InputError, UnsupportedError
 from traveltime_lab.limits import FOREVER_S, MAX_WINDOW_S
-from traveltime_lab.modes import Snapping, Transportation, as_snapping, as_transportation
+from traveltime_lab.modes.snapping import Snapping, as_snapping
+from traveltime_lab.modes.transportation import Transportation, as_transportation
 from traveltime_lab.moments import WEEKDAY_MORNING, Moment, resolve_moments
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import Points

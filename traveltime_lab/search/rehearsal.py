@@ -17,6 +17,7 @@ import shapely
 
 from traveltime_lab._files import temporary_folder
 from traveltime_lab.crs import LocalFrame
+from traveltime_lab.modes.table import BASE_MODES
 from traveltime_lab.network.build import build_network, load_network
 from traveltime_lab.network.network import Network
 from traveltime_lab.search.cells import geohash_cells, h3_cells
@@ -104,7 +105,6 @@ def _feed(folder: Path) -> Path:
 
 _HERE = _places((1500.0, 30.0))
 _THERE = _places((30.0, 1500.0), (700.0, 760.0), (1500.0, 40.0))
-_STREET_MODES = ("walking", "cycling", "driving")
 _TRANSIT_MODES = ("public_transport", "cycling+public_transport", "driving+public_transport")
 #: A departure time and an arrival time.
 _MOMENTS: tuple[dict[str, Any], ...] = ({"departure_time": _MORNING}, {"arrival_time": _MORNING})
@@ -112,7 +112,7 @@ _MOMENTS: tuple[dict[str, Any], ...] = ({"departure_time": _MORNING}, {"arrival_
 
 def _tables(network: Network) -> None:
     both = ("travel_time", "distance")
-    for mode in _STREET_MODES:
+    for mode in BASE_MODES:
         snap(network, _HERE, transportation=mode)
         # The choice with a hierarchy at hand is another one.
         for engine in ("auto", "dijkstra", "hierarchy", "auto"):
@@ -132,7 +132,7 @@ def _tables(network: Network) -> None:
 
 
 def _areas(network: Network) -> None:
-    for mode in _STREET_MODES:
+    for mode in BASE_MODES:
         for moment in _MOMENTS:
             time_map(network, _HERE, travel_time=300, transportation=mode, buffer_distance=250, **moment)
         for level in ("lowest", "highest"):
@@ -145,7 +145,7 @@ def _areas(network: Network) -> None:
 
 
 def _ways(network: Network) -> None:
-    for mode in _STREET_MODES:
+    for mode in BASE_MODES:
         routes(network, _HERE, _THERE, transportation=mode)
         for limit in (60, 3600):
             explain(network, _HERE, _THERE.iloc[[0]], travel_time=limit, transportation=mode)

@@ -14,7 +14,8 @@ import shapely
 
 from traveltime_lab._checks import finite, one_of
 from traveltime_lab._keywords import explained_keywords
-from traveltime_lab.modes import Snapping, Transportation, as_transportation
+from traveltime_lab.modes.snapping import Snapping
+from traveltime_lab.modes.transportation import Transportation, as_transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import PointsLike, as_table, read_points
 from traveltime_lab.search.prepared_points import PreparedPoints, rules

@@ -21,7 +21,8 @@ from traveltime_lab.errors import InputError, LimitError, UnsupportedError
 from traveltime_lab.kernels.street import road
 from traveltime_lab.kernels.transit.patterns import UNREACHED as NO_TIME
 from traveltime_lab.limits import MAX_RESULTS, MAX_TRAVEL_TIME_S
-from traveltime_lab.modes import Snapping, Transportation
+from traveltime_lab.modes.snapping import Snapping
+from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import Points, PointsLike, read_points
 from traveltime_lab.rounding import whole_seconds

@@ -26,7 +26,8 @@ from traveltime_lab.limits import (
     MIN_BUFFER_M,
     MIN_DISTANCE_M,
 )
-from traveltime_lab.modes import Snapping, Transportation
+from traveltime_lab.modes.snapping import Snapping
+from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import Points, PointsLike, read_points
 from traveltime_lab.rounding import most_s

@@ -15,7 +15,7 @@ import numpy as np
 from traveltime_lab._arrays import BoolArray, FloatArray
 from traveltime_lab._checks import items
 from traveltime_lab.errors import InputError
-from traveltime_lab.modes import STREET_TYPES, TIMETABLE_TYPES
+from traveltime_lab.modes.table import MODES, STREET_TYPES
 from traveltime_lab.network.network import Network
 from traveltime_lab.network.whereabouts import middle_of
 
@@ -58,7 +58,7 @@ class Map:
     @property
     def types(self) -> tuple[str, ...]:
         """The transportation types that the network can answer."""
-        return STREET_TYPES if self.network.timetable is None else (*STREET_TYPES, *TIMETABLE_TYPES)
+        return STREET_TYPES if self.network.timetable is None else tuple(MODES)
 
     @property
     def timetable_dates(self) -> tuple[dt.datetime, dt.datetime] | None:

@@ -141,7 +141,7 @@ def _parameters(kind: Any) -> list[dict[str, Any]]:
 
 def _proto_operation(endpoint: Endpoint, reference_of: dict[Any, Any]) -> dict[str, Any]:
     binary = {endpoints.MEDIA: {"schema": {"type": "string", "format": "binary"}}}
-    known = {"country": sorted(endpoints.COUNTRIES), "mode": sorted(endpoints.MODES)}
+    known = {"country": sorted(endpoints.COUNTRIES), "mode": sorted(endpoints.SEGMENTS)}
     return {
         "operationId": "proto" + endpoint.path.replace("/", "_").replace("{", "").replace("}", ""),
         "summary": f"{endpoint.summary}, as Protocol Buffers ({endpoint.request} to {endpoint.result})",

@@ -10,7 +10,7 @@ import time
 import numpy as np
 
 from traveltime_lab.errors import TravelTimeError
-from traveltime_lab.modes import Transportation
+from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.search.query import MomentLike
 from traveltime_lab.search.time_map import shape_style
 from traveltime_lab.server.atlas import Atlas, Map

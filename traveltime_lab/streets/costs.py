@@ -12,15 +12,13 @@ import datetime as dt
 import numpy as np
 
 from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray, Int64Array
-from traveltime_lab.modes import Transportation
+from traveltime_lab.modes.table import StreetMode
+from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.timezones import canonical
 
 #: Walking speed between a point and its street, km/h. Source: OSRM profiles/foot.lua, `walking_speed = 5`.
 CONNECTOR_KPH = 5.0
 
-#: Speeds of the network in km/h that own speeds replace. Sources: `walking_speed` and `default_speed` of OSRM's
-#: profiles/foot.lua and profiles/bicycle.lua; `traveltime_lab.readers.osm.tags` has the same numbers.
-USUAL_KPH = {"walking": 5.0, "cycling": 15.0}
 #: Cyclists push their bicycles where the network has this speed or less. Source: OSRM profiles/bicycle.lua,
 #: `walking_speed = 4`.
 PUSHING_KPH = 4.0
@@ -121,7 +119,7 @@ def delay_shares(highways: AnyArray) -> FloatArray:
 
 
 def on_slopes(
-    kph: FloatArray, level_kph: FloatArray, base: str, walking_factor: AnyArray, cycling_factor: AnyArray
+    kph: FloatArray, level_kph: FloatArray, street: StreetMode, walking_factor: AnyArray, cycling_factor: AnyArray
 ) -> FloatArray:
     """
     Return the speeds along edges with slopes.
@@ -134,12 +132,13 @@ def on_slopes(
         Speeds on level ground.
     level_kph : float64 array of shape (n,)
         The same without a custom speed.
-    base : {"walking", "cycling"}
+    street : StreetMode
+        Walking or cycling.
     walking_factor, cycling_factor : float32 arrays of shape (n,)
         Time along each edge divided by that on level ground.
     """
     on_foot = walking_factor.astype(np.float64)
-    if base == "walking":
+    if not street.is_pushed:
         return kph / on_foot
     pushing = np.minimum(kph, PUSHING_KPH) / on_foot
     riding = np.maximum(kph / cycling_factor.astype(np.float64), pushing)
@@ -162,16 +161,13 @@ def connector_ms(distance_m: FloatArray, kph: float = CONNECTOR_KPH) -> Int64Arr
     return np.rint(np.asarray(distance_m, dtype=np.float64) * (3600.0 / kph)).astype(np.int64)
 
 
-def own_kph(transportation: Transportation) -> float | None:
-    """Return the speed on streets that a means of transportation has instead of that of the network, None if none."""
-    base = transportation.base
-    if base == "driving":
-        return None
-    own = transportation.walking_speed if base == "walking" else transportation.cycling_speed
-    return None if own == USUAL_KPH[base] else own
+def connector_kph(transportation: Transportation) -> float:
+    """Return the walking speed in km/h between a point and its street."""
+    own = transportation.speed
+    return own if own is not None and transportation.street.is_on_foot else CONNECTOR_KPH
 
 
-def at_own_speed(kph: FloatArray, base: str, own: float, keeps: BoolArray) -> FloatArray:
+def at_own_speed(kph: FloatArray, street: StreetMode, own: float, keeps: BoolArray) -> FloatArray:
     """
     Return the speeds of streets for a custom speed.
 
@@ -179,13 +175,14 @@ def at_own_speed(kph: FloatArray, base: str, own: float, keeps: BoolArray) -> Fl
     ----------
     kph : float64 array of shape (n,)
         Speeds of the network.
-    base : {"walking", "cycling"}
+    street : StreetMode
+        One with a usual speed.
     own : float
         Speed where the network has the usual one.
     keeps : bool array of shape (n,)
         Ferries and elevators, whose speeds do not depend on who rides.
     """
-    own_speeds = kph * (own / USUAL_KPH[base])
-    if base == "cycling":
+    own_speeds = kph * (own / street.usual_kph)
+    if street.is_pushed:
         own_speeds = np.where(kph > PUSHING_KPH, np.maximum(own_speeds, PUSHING_KPH), kph)
     return np.where(keeps, kph, own_speeds)

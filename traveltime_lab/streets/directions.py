@@ -14,6 +14,7 @@ import numpy as np
 
 from traveltime_lab._arrays import FloatArray, Int64Array
 from traveltime_lab.itinerary import Leg, Mode, Step, Turn
+from traveltime_lab.modes.table import STREET_MODES
 from traveltime_lab.rounding import half_up, whole_seconds
 from traveltime_lab.runtime.memo import Derived
 from traveltime_lab.streets import labels as label_parts
@@ -21,8 +22,6 @@ from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.streets.paths import Path, Piece, line_of, part_of_line
 
-#: Names of modes on streets in docs/contract.md, 6.4.
-STREET_MODES: Final[dict[str, Mode]] = {"walking": "walk", "cycling": "bike", "driving": "car"}
 _VERBS: Final[dict[str, str]] = {"walk": "walk", "bike": "cycle", "car": "drive"}
 _COMPASS: Final = ("north", "northeast", "east", "southeast", "south", "southwest", "west", "northwest")
 
@@ -89,7 +88,7 @@ class Narrator:
     def __init__(self, streets: StreetLayer, graph: RoadGraph, base: str) -> None:
         self.streets = streets
         self.graph = graph
-        self.mode = STREET_MODES[base]
+        self.mode = STREET_MODES[base].leg
         t = streets.tables
         self._names = t.names
         self._is_ferry = t.uses["is_ferry"].to_numpy()

@@ -12,7 +12,7 @@ import numpy as np
 from traveltime_lab._arrays import AnyArray, FloatArray, Int32Array, Int64Array
 from traveltime_lab.kernels.records import Ports, Positions, rows_of
 from traveltime_lab.kernels.street import reading, road
-from traveltime_lab.modes import Snapping
+from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.runtime.memo import Derived
 from traveltime_lab.runtime.threads import even_slices, side_by_side
 from traveltime_lab.streets import labels as label_parts

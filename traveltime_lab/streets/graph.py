@@ -23,7 +23,7 @@ import numpy as np
 from traveltime_lab._arrays import BoolArray, Int32Array, Int64Array, indptr_of
 from traveltime_lab.kernels.records import Arcs, Directed, Ports
 from traveltime_lab.kernels.street import reduction, road
-from traveltime_lab.modes import Transportation
+from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.runtime.memo import Memo
 from traveltime_lab.runtime.warnings import warn
 from traveltime_lab.streets import costs
@@ -247,22 +247,22 @@ def weigh(
         What to minimise. With ``"distance"`` the two parts of every label are exchanged: centimetres in the upper half,
         milliseconds in the lower.
     """
-    base = transportation.base
+    base, street = transportation.base, transportation.street
     uses = tables.uses
     traversal_ms = np.empty(topology.is_open.size, np.int64)
     factor = np.ones(len(uses))
-    if base == "driving":
+    if street.has_traffic:
         factor += (multiplier - 1.0) * costs.delay_shares(uses["highway"].to_numpy())
-    own = costs.own_kph(transportation)
+    own = transportation.speed
     for side, name in enumerate(("forward", "backward")):
         usual = kph = uses[f"{base}_kph_{name}"].to_numpy().astype(np.float64) / factor
         if own is not None:
             keeps = uses["is_ferry"].to_numpy() | (uses["highway"].to_numpy() == "elevator")
-            kph = costs.at_own_speed(kph, base, own, keeps)
+            kph = costs.at_own_speed(kph, street, own, keeps)
         along = kph[tables.edge_use]
-        if tables.has_slopes and base != "driving":
+        if tables.has_slopes and not street.has_traffic:
             factors = tables.walking_slope_factor[side::2], tables.cycling_slope_factor[side::2]
-            along = costs.on_slopes(along, usual[tables.edge_use], base, *factors)
+            along = costs.on_slopes(along, usual[tables.edge_use], street, *factors)
         traversal_ms[side::2] = costs.crossing_ms(tables.edge_length_m, along)
     _warn_of_cut_times(traversal_ms, topology, tables, base)
     length_cm = np.repeat(np.rint(tables.edge_length_m * 100.0).astype(np.int64), 2)
@@ -289,7 +289,7 @@ def weigh(
         shift=shift,
         n_buckets=_ring_size(weights, shift),
         metric=metric,
-        connector_kph=own if own is not None and base == "walking" else costs.CONNECTOR_KPH,
+        connector_kph=costs.connector_kph(transportation),
     )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from traveltime_lab._arrays import IndexArray, Int64Array
 from traveltime_lab.kernels.street import k_nearest, road
-from traveltime_lab.modes import Snapping
+from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.runtime.interrupts import checkpoint
 from traveltime_lab.runtime.threads import even_slices, side_by_side
 from traveltime_lab.streets import engines, matrix

@@ -11,7 +11,7 @@ import numpy as np
 
 from traveltime_lab._arrays import FloatArray
 from traveltime_lab.crs import LocalFrame, wrap_degrees
-from traveltime_lab.modes import Transportation, as_transportation
+from traveltime_lab.modes.transportation import Transportation, as_transportation
 from traveltime_lab.runtime.memo import Derived, Memo
 from traveltime_lab.streets import costs
 from traveltime_lab.streets.graph import RoadGraph, Topology, weigh
@@ -101,10 +101,11 @@ class StreetLayer:
             What searches minimise.
         """
         transportation = as_transportation(transportation)
-        multiplier = costs.congestion(transportation.traffic_model, moment) if transportation.base == "driving" else 1.0
+        street = transportation.street
+        multiplier = costs.congestion(transportation.traffic_model, moment) if street.has_traffic else 1.0
         roads = roads_key(transportation)
         # Restrictions are for cars, so that the graphs of other modes are the same at all moments.
-        timed = timed_holding(self.tables, moment if transportation.base == "driving" else None)
+        timed = timed_holding(self.tables, moment if street.has_turns else None)
         bits = np.packbits(timed).tobytes() if timed.size else b""
         topology = TOPOLOGIES.of(
             self,
@@ -113,7 +114,7 @@ class StreetLayer:
                 self.tables, transportation, self.frame, is_left_hand=self.is_left_hand, timed=timed
             ),
         )
-        own = costs.own_kph(transportation)
+        own = transportation.speed
         if own is not None:
             return OWN_GRAPHS.of(
                 self,

@@ -12,7 +12,7 @@ import numpy as np
 from traveltime_lab.kernels.records import Ports, Positions
 from traveltime_lab.kernels.street import turns
 from traveltime_lab.kernels.street.turns import ByEdge
-from traveltime_lab.modes import Snapping
+from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.runtime.threads import even_slices, side_by_side
 from traveltime_lab.streets.graph import RoadGraph, joined_rows
 from traveltime_lab.streets.labels import connector_labels

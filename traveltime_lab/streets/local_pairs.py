@@ -21,7 +21,7 @@ from traveltime_lab.crs import WGS84_A_M
 from traveltime_lab.kernels.street import road
 from traveltime_lab.kernels.street.ties import Places
 from traveltime_lab.limits import FOREVER_S
-from traveltime_lab.modes import Snapping
+from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.runtime.interrupts import checkpoint
 from traveltime_lab.runtime.threads import row_blocks
 from traveltime_lab.streets.graph import RoadGraph

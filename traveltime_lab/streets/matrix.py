@@ -16,7 +16,7 @@ from traveltime_lab._arrays import Float32Array, IndexArray, Int32Array, Int64Ar
 from traveltime_lab._checks import one_of
 from traveltime_lab.kernels import compiled
 from traveltime_lab.kernels.street import road, turns
-from traveltime_lab.modes import Snapping
+from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.runtime.interrupts import checkpoint
 from traveltime_lab.runtime.progress import PARTS, advance, is_watched
 from traveltime_lab.runtime.threads import map_ahead, row_blocks, side_by_side

@@ -30,7 +30,7 @@ import pandas as pd
 from traveltime_lab._arrays import AnyArray, IndexArray, Int32Array, Int64Array, indptr_of
 from traveltime_lab.errors import MissingDependencyError
 from traveltime_lab.kernels.street import joins, road, turns
-from traveltime_lab.modes import Snapping
+from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.runtime import threads as cores
 from traveltime_lab.runtime.forks import Lock
 from traveltime_lab.runtime.memo import Derived

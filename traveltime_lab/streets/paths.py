@@ -17,7 +17,7 @@ from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray, IndexArray, 
 from traveltime_lab.crs import metres_per_degree, segment_lengths_m, wrap_degrees
 from traveltime_lab.kernels.records import Ports, Positions
 from traveltime_lab.kernels.street import reading, road, turns
-from traveltime_lab.modes import Snapping
+from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.points import Points
 from traveltime_lab.runtime.interrupts import checkpoint
 from traveltime_lab.runtime.progress import advance

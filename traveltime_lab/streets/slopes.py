@@ -14,7 +14,8 @@ from scipy.sparse import csgraph
 from scipy.sparse.linalg import spsolve
 
 from traveltime_lab._arrays import BoolArray, FloatArray
-from traveltime_lab.streets.costs import PUSHING_KPH, USUAL_KPH
+from traveltime_lab.modes.table import CYCLING
+from traveltime_lab.streets.costs import PUSHING_KPH
 from traveltime_lab.streets.tables import StreetTables
 
 #: Walking: speed is proportional to ``exp(-3.5 * abs(slope + 0.05))``. Source: W. Tobler, "Three presentations on
@@ -62,7 +63,7 @@ def cycling_factor(slope: FloatArray) -> FloatArray:
     percent = 100.0 * np.clip(slope, -STEEPEST, STEEPEST)
     lost = np.where(percent > 0.0, _UPHILL_MPS, _DOWNHILL_MPS) * percent
     riding = np.minimum(_LEVEL_MPS - lost, _FASTEST_MPS) / _LEVEL_MPS
-    pushing = PUSHING_KPH / USUAL_KPH["cycling"] / walking_factor(slope)
+    pushing = PUSHING_KPH / CYCLING.usual_kph / walking_factor(slope)
     return np.asarray(1.0 / np.maximum(riding, pushing))
 
 

@@ -22,7 +22,9 @@ from traveltime_lab._arrays import BoolArray, FloatArray, IndexArray, Int8Array,
 from traveltime_lab.kernels.street import nearest, ties
 from traveltime_lab.kernels.street.crossings import MOTORWAY, SHORE, barring
 from traveltime_lab.kernels.street.grid import Grid, build_grid
-from traveltime_lab.modes import Snapping, Transportation
+from traveltime_lab.modes.snapping import Snapping
+from traveltime_lab.modes.table import WALKING
+from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.runtime.memo import Derived
 from traveltime_lab.runtime.threads import side_by_side
 from traveltime_lab.settings import settings
@@ -227,8 +229,8 @@ def snap_index(streets: StreetLayer, transportation: Transportation, accept_road
         usable = topology.takes_points[0::2] | topology.takes_points[1::2]
         # Routes do not begin or end in the middle of a ferry crossing.
         usable &= ~uses["is_ferry"].to_numpy()[streets.tables.edge_use]
-        if transportation.base == "driving" and accept_roads == "both_drivable_and_walkable":
-            on_foot = streets.road_graph(Transportation("walking")).topology.takes_points
+        if transportation.street.has_road_options and accept_roads == "both_drivable_and_walkable":
+            on_foot = streets.road_graph(Transportation(WALKING.name)).topology.takes_points
             usable &= on_foot[0::2] | on_foot[1::2]
         marks = CAN_LEAVE * topology.can_leave.astype(np.uint8) | CAN_ARRIVE * topology.can_arrive.astype(np.uint8)
         return SegmentIndex.build(streets, usable, marks, *_streets_of(topology))
@@ -284,7 +286,7 @@ def no_barriers() -> Grid:
 
 def index_key(transportation: Transportation, accept_roads: str) -> tuple[RoadsKey, str]:
     """Return the properties that a snap index depends on."""
-    return roads_key(transportation), accept_roads if transportation.base == "driving" else ""
+    return roads_key(transportation), accept_roads if transportation.street.has_road_options else ""
 
 
 def snap_points(

@@ -48,8 +48,6 @@ ACCESS_PRIVATE = 3
 #: it, and the costs of turns, mandatory turns and destination-only zones are those of before.
 CLOSED_BY_CHANGE = 4
 
-BASE_MODES = ("walking", "cycling", "driving")
-
 #: Columns of `StreetTables.uses` and their dtypes. Speeds are free-flow km/h along (`_forward`) and against
 #: (`_backward`) the edge, 0 where that direction is closed. Speeds of ferries are their length divided by the duration.
 USE_DTYPES: dict[str, Any] = {

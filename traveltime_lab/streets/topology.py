@@ -16,7 +16,7 @@ import numpy as np
 from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray, Int32Array, Int64Array, indptr_of
 from traveltime_lab.crs import LocalFrame
 from traveltime_lab.kernels.street import reading, turns
-from traveltime_lab.modes import Transportation
+from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.streets import costs
 from traveltime_lab.streets.access_zones import access_zones
 from traveltime_lab.streets.chains import Chains, chains, distinct
@@ -64,7 +64,7 @@ def open_edges(tables: StreetTables, transportation: Transportation, *, before_c
     if before_changes:
         access = access & ~np.uint8(CLOSED_BY_CHANGE)
     allowed = (access == ACCESS_YES) | (access == ACCESS_DESTINATION)
-    if base == "driving":
+    if transportation.street.has_road_options:
         if "restricted" in transportation.include_roads:
             allowed |= access == ACCESS_PRIVATE
         if "track" not in transportation.include_roads:
@@ -103,7 +103,7 @@ def build_topology(
     # Closed streets take part until the end: without them a junction of three streets would be a bend, which costs
     # less, a mandatory turn would not hold, and a street behind them would be part of a destination-only zone.
     is_open = open_edges(tables, transportation, before_changes=True)
-    if transportation.base == "driving":
+    if transportation.street.has_turns:
         whole = _topology_of_edges(tables, is_open, frame, is_left_hand=is_left_hand, holds=holding(tables, timed))
     else:
         whole = _topology_of_nodes(tables, is_open, transportation.base)

@@ -25,7 +25,7 @@ from traveltime_lab.kernels.raster.surface import (
     gather_lengths,
     length_rows,
 )
-from traveltime_lab.modes import Transportation
+from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.runtime.memo import Derived
 from traveltime_lab.runtime.threads import even_slices, side_by_side
 from traveltime_lab.streets import labels as label_parts

@@ -15,7 +15,7 @@ import numpy as np
 
 from traveltime_lab._arrays import BoolArray, FloatArray, Int32Array
 from traveltime_lab.kernels.raster.surface import Window
-from traveltime_lab.modes import Transportation
+from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.islands import ISLAND_M, main_edges, reachable_edges
 from traveltime_lab.streets.layer import StreetLayer

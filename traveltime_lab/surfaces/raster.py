@@ -17,7 +17,8 @@ import numpy as np
 from traveltime_lab._arrays import BoolArray, Float32Array, FloatArray, Int32Array
 from traveltime_lab.errors import LimitError
 from traveltime_lab.kernels.raster.surface import Window, mark_blocks
-from traveltime_lab.modes import Snapping, Transportation
+from traveltime_lab.modes.snapping import Snapping
+from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.runtime.interrupts import checkpoint
 from traveltime_lab.runtime.threads import side_by_side
 from traveltime_lab.settings import settings

@@ -17,7 +17,8 @@ import numpy as np
 from traveltime_lab._arrays import BoolArray, Float32Array, FloatArray, IndexArray, Int32Array
 from traveltime_lab.kernels.raster.surface import Cells, Window, cells_within, joined_cells
 from traveltime_lab.kernels.street import nearest, nearest_raster, ties
-from traveltime_lab.modes import Snapping, Transportation
+from traveltime_lab.modes.snapping import Snapping
+from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.runtime.forks import Lock
 from traveltime_lab.runtime.interrupts import checkpoint, finishing
 from traveltime_lab.runtime.memo import Derived

@@ -22,7 +22,7 @@ from traveltime_lab.kernels.transit import walks as stop_kernel
 from traveltime_lab.kernels.transit.access import StopPorts, gather
 from traveltime_lab.kernels.transit.patterns import UNREACHED
 from traveltime_lab.kernels.transit.range_raptor import nearest_rank
-from traveltime_lab.modes import Transportation
+from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.rounding import most_ms, most_s
 from traveltime_lab.runtime.threads import even_slices, side_by_side
 from traveltime_lab.settings import settings

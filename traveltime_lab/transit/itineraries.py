@@ -19,10 +19,11 @@ import numpy as np
 import shapely
 
 from traveltime_lab._arrays import FloatArray, IndexArray, Int32Array
-from traveltime_lab.itinerary import Leg, Mode, Ride, Route, StopCall, timed, unpaid
+from traveltime_lab.itinerary import Leg, Ride, Route, StopCall, timed, unpaid
 from traveltime_lab.kernels.transit import ride_lines
 from traveltime_lab.kernels.transit.patterns import UNREACHED
-from traveltime_lab.modes import Snapping
+from traveltime_lab.modes.snapping import Snapping
+from traveltime_lab.modes.table import WALKING
 from traveltime_lab.rounding import most_ms, whole_seconds
 from traveltime_lab.runtime.interrupts import checkpoint
 from traveltime_lab.runtime.progress import advance
@@ -41,8 +42,6 @@ from traveltime_lab.transit.stop_links import Links, linked_stops
 from traveltime_lab.transit.stop_reach import StopLinks
 from traveltime_lab.transit.timetable import Timetable
 from traveltime_lab.transit.trip_table import TripTable
-
-_PARKING: dict[str, Mode] = {"driving": "parking", "cycling": "bike_parking"}
 
 
 class _Calls(NamedTuple):
@@ -168,7 +167,7 @@ class ItineraryBuilder:
         self.start_feet = query.on_foot(self.start_snaps, is_origin=True)
         self.walking = query.walking
         self.stops = query.stops
-        self.narrator = Narrator(layer.streets, self.walking, "walking")
+        self.narrator = Narrator(layer.streets, self.walking, WALKING.name)
         access = query.transportation.access
         self.access_graph = query.access_graph()
         self.access_stops = self.stops
@@ -244,13 +243,11 @@ class ItineraryBuilder:
             means.walking_time + 1,
         )
         legs: list[Leg] = list(access[0]) if access else []
-        if means.access_penalty:
+        if means.access_penalty and means.street.parking_leg is not None:
             where = self._coordinates(first)
             name = self._name(first)
             text = f"Park at {name}" if name else "Park"
-            legs.append(
-                Leg(_PARKING[means.access.base], text, means.access_penalty, 0.0, _line(np.array([where, where])))
-            )
+            legs.append(Leg(means.street.parking_leg, text, means.access_penalty, 0.0, _line(np.array([where, where]))))
         total = whole_seconds(int(ms))
         begin = moment.timestamp() - (total if query.is_arrival else 0)
         reference = table.reference

@@ -17,11 +17,11 @@ import numpy as np
 from traveltime_lab._arrays import IndexArray, Int64Array
 from traveltime_lab.kernels.street import road
 from traveltime_lab.kernels.transit.patterns import UNREACHED
+from traveltime_lab.modes.table import STREET_MODES, WALKING
 from traveltime_lab.runtime.interrupts import checkpoint
 from traveltime_lab.runtime.memo import Derived
 from traveltime_lab.runtime.threads import map_ahead
 from traveltime_lab.streets import labels as label_parts
-from traveltime_lab.streets.directions import STREET_MODES
 from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.streets.snapping import Snaps
 from traveltime_lab.transit.fares import PaidRide, fare_book
@@ -31,7 +31,7 @@ from traveltime_lab.transit.query import TransitQuery
 from traveltime_lab.transit.travel_times import direct_labels
 
 _HAS_FERRIES = Derived[None, bool]("streets with ferries")
-_ON_FOOT = STREET_MODES["walking"]
+_ON_FOOT = WALKING.leg
 
 
 class Outline(NamedTuple):
@@ -130,7 +130,7 @@ class _OutlineBuilder:
         self.with_totals, self.fares = with_totals, fare_book(query.layer)
         self.reference = lengths.search.table.reference
         self.ride_modes: list[str] = self.timetable.routes["mode"].tolist()
-        access = STREET_MODES[query.transportation.access.base]
+        access = STREET_MODES[query.transportation.access.base].leg
         self.near_mode, self.far_mode = (_ON_FOOT, access) if self.is_arrival else (access, _ON_FOOT)
 
     def outlines(self, legs: JourneyLegs) -> list[Outline]:

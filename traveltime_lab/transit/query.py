@@ -25,7 +25,8 @@ import numpy as np
 
 from traveltime_lab._arrays import FloatArray, Int32Array, Int64Array
 from traveltime_lab.errors import InputError, MomentError, NoServiceError
-from traveltime_lab.modes import Snapping, Transportation
+from traveltime_lab.modes.snapping import Snapping
+from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.moments import Moment, TypicalMoment
 from traveltime_lab.rounding import most_ms
 from traveltime_lab.runtime.memo import Derived
@@ -145,7 +146,7 @@ class TransitQuery:
         first = first // _HOUR_S * _HOUR_S
         last = (last // _HOUR_S + 1) * _HOUR_S
         means = self.transportation
-        key = (means.vehicles, means.modes, means.walking_speed, means.transfer_walking_time, first, last)
+        key = (means.vehicles, means.modes, means.egress.speed, means.transfer_walking_time, first, last)
         return _SEARCHES.of(self.layer, key, lambda: TransitSearch(self._table(first, last)))
 
     def _table(self, first: int, last: int) -> TripTable:

@@ -40,7 +40,8 @@ import pandas as pd
 from traveltime_lab._arrays import BoolArray, ObjectArray
 from traveltime_lab._options import listed
 from traveltime_lab.errors import ModeError
-from traveltime_lab.modes import ROUTE_MODES, Transportation
+from traveltime_lab.modes.table import ALL_VEHICLES, MODES
+from traveltime_lab.modes.transportation import ROUTE_MODES, Transportation
 
 GROUPS: Final = ("train", "bus", "coach", "ferry", "other")
 
@@ -80,7 +81,8 @@ _RANGES: Final[tuple[tuple[int, int, RouteClass], ...]] = (
     (1702, 1702, RouteClass("bus", "other")),
 )
 
-#: Names of GTFS for the route types above: first and last code, and an item of `traveltime_lab.modes.ROUTE_MODES`.
+#: Names of GTFS for the route types above: first and last code, and an item of `ROUTE_MODES` in
+#: `traveltime_lab.modes.transportation`.
 _MODES: Final[tuple[tuple[int, int, str], ...]] = (
     (0, 0, "tram"),
     (1, 1, "subway"),
@@ -107,7 +109,7 @@ _MODES: Final[tuple[tuple[int, int, str], ...]] = (
     (1500, 1507, "taxi"),
 )
 
-#: Words for a vehicle of each item of `traveltime_lab.modes.ROUTE_MODES`, for texts that people read.
+#: Words for a vehicle of each item of `traveltime_lab.modes.transportation.ROUTE_MODES`, for texts that people read.
 VEHICLE_WORDS: Final[Mapping[str, str]] = {
     "tram": "tram",
     "subway": "underground",
@@ -125,17 +127,11 @@ VEHICLE_WORDS: Final[Mapping[str, str]] = {
     "other": "vehicle",
 }
 
-_ALL: Final = frozenset(GROUPS)
-#: Groups that each transportation type uses.
+#: Groups that each transportation type with a timetable uses: all, or that of the name of its vehicles.
 SELECTS: Final[Mapping[str, frozenset[str]]] = {
-    "public_transport": _ALL,
-    "bus": frozenset({"bus"}),
-    "coach": frozenset({"coach"}),
-    "train": frozenset({"train"}),
-    "ferry": frozenset({"ferry"}),
-    "driving+train": frozenset({"train"}),
-    "driving+public_transport": _ALL,
-    "cycling+public_transport": _ALL,
+    row.name: frozenset(GROUPS if row.vehicles == ALL_VEHICLES else {row.vehicles})
+    for row in MODES.values()
+    if row.uses_timetable
 }
 
 
@@ -163,7 +159,7 @@ def ridden_routes(routes: pd.DataFrame, transportation: Transportation) -> BoolA
     transportation : Transportation
         A timetable type.
     """
-    if transportation.vehicles == "public_transport" and not transportation.modes:
+    if transportation.vehicles == ALL_VEHICLES and not transportation.modes:
         return None
     is_used = is_selected(routes["group"].to_numpy(), transportation.vehicles)
     if transportation.modes:

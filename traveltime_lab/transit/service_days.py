@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from traveltime_lab._arrays import BoolArray, Int32Array, indptr_of
-from traveltime_lab.modes import Transportation
+from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.transit.route_types import ridden_routes
 from traveltime_lab.transit.timetable import Timetable
 

@@ -21,7 +21,8 @@ from traveltime_lab.kernels.records import Ports
 from traveltime_lab.kernels.street import road
 from traveltime_lab.kernels.transit import walks as kernel
 from traveltime_lab.kernels.transit.walks import StatesAround, StopsAround, StopsOnEdges
-from traveltime_lab.modes import Snapping, Transportation
+from traveltime_lab.modes.snapping import Snapping
+from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.rounding import most_ms
 from traveltime_lab.runtime.memo import Derived
 from traveltime_lab.runtime.threads import side_by_side

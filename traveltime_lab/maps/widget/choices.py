@@ -5,45 +5,27 @@ Choices that a network offers: types of transportation, and days with service.
 from __future__ import annotations
 
 import datetime as dt
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from traveltime_lab.modes import STREET_TYPES, TIMETABLE_TYPES
+from traveltime_lab.modes.table import MODES, STREET_TYPES, TIMETABLE_TYPES
 from traveltime_lab.moments import today
 from traveltime_lab.transit.route_types import SELECTS
 
 if TYPE_CHECKING:
     from traveltime_lab.network.network import Network
 
-#: Labels of types of transportation.
-_IN_WORDS: Final = {
-    "walking": "on foot",
-    "cycling": "by bicycle",
-    "driving": "by car",
-    "walking+ferry": "on foot and by ferry",
-    "cycling+ferry": "by bicycle and ferry",
-    "driving+ferry": "by car and ferry",
-    "public_transport": "public transport",
-    "bus": "bus only",
-    "coach": "coach only",
-    "train": "train only",
-    "driving+train": "car to the train",
-    "driving+public_transport": "car to the stop",
-    "cycling+public_transport": "bicycle to the stop",
-}
-
 
 def in_words(kind: str) -> str:
     """Return the label of a type of transportation."""
-    return _IN_WORDS.get(kind, kind)
+    return MODES[kind].label
 
 
 def kinds(network: Network) -> list[str]:
     """Return the types of transportation that a network supports; those with a timetable only if it has such trips."""
-    if network.timetable is None:
-        return [*STREET_TYPES]
-    groups = set(network.timetable.column("routes", "group").tolist())
+    groups = set() if network.timetable is None else set(network.timetable.column("routes", "group").tolist())
+    plain = [name for name, row in MODES.items() if row.is_on_streets]
     ridden = [kind for kind in TIMETABLE_TYPES if SELECTS[kind] & groups]
-    return [*STREET_TYPES[:3], *ridden, *STREET_TYPES[3:]]
+    return [*plain, *ridden, *(kind for kind in STREET_TYPES if kind not in plain)]
 
 
 def span(network: Network) -> tuple[dt.date, dt.date] | None:

@@ -25,7 +25,8 @@ from traveltime_lab.maps.widget.controls import (
 )
 from traveltime_lab.maps.widget.finder import Finder
 from traveltime_lab.maps.widget.state import MOST_RINGS, MapState, colour_of
-from traveltime_lab.modes import TIMETABLE_TYPES, TRAFFIC_MODELS, applies
+from traveltime_lab.modes.table import MODES, applies
+from traveltime_lab.modes.transportation import TRAFFIC_MODELS
 from traveltime_lab.surfaces.level_of_detail import DEFAULT_LEVEL, LEVEL_NAMES
 
 if TYPE_CHECKING:
@@ -184,7 +185,7 @@ class Panel:
 
     def _ask_for_timetable(self, change: Any) -> None:
         """Set a departure time on a day with service when a type with a timetable is chosen."""
-        if change["new"] not in TIMETABLE_TYPES or self._is_updating:
+        if not MODES[change["new"]].uses_timetable or self._is_updating:
             return
         state = self.state
         if state.day is not None or state.moment == "any":

@@ -14,6 +14,7 @@ import shapely
 
 from traveltime_lab.maps import style
 from traveltime_lab.maps.widget.state import Query
+from traveltime_lab.modes.table import MODES
 
 if TYPE_CHECKING:
     from traveltime_lab.itinerary import Leg, Route
@@ -24,7 +25,6 @@ _HEXADECIMAL: Final = re.compile(r"[0-9a-fA-F]{6}")
 _LEAST_CONTRAST: Final = 1.25
 #: Shorter walks are not described in words.
 _SHORT_S: Final = 30
-_MODE_OF: Final = {"walking": "walk", "cycling": "bike", "driving": "car"}
 
 
 class LegShown(NamedTuple):
@@ -80,8 +80,8 @@ def street_leg(query: Query, line: Any) -> tuple[LegShown, ...]:
         return ()
     means = query.options["transportation"]
     kind = str(means["type"] if isinstance(means, dict) else means)
-    mode = _MODE_OF.get(kind.split("+", maxsplit=1)[0], "car")
-    return (LegShown("", "", "", style.MODE_COLOURS[mode], False, line),)
+    colour = style.MODE_COLOURS[MODES[kind].street.leg]
+    return (LegShown("", "", "", colour, False, line),)
 
 
 def rides_in_words(route: Route | None) -> str:

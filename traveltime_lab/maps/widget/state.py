@@ -32,7 +32,9 @@ from traveltime_lab.maps.widget.values import (
     read_polygons_filter,
     refuse_unknown,
 )
-from traveltime_lab.modes import TIMETABLE_TYPES, Snapping, Transportation, applies, as_snapping, as_transportation
+from traveltime_lab.modes.snapping import Snapping, as_snapping
+from traveltime_lab.modes.table import MODES, applies
+from traveltime_lab.modes.transportation import Transportation, as_transportation
 from traveltime_lab.moments import WEEKDAY_MORNING, resolve_moment, resolve_moments
 from traveltime_lab.surfaces.level_of_detail import DEFAULT_LEVEL
 
@@ -77,7 +79,7 @@ class Query:
     def uses_timetable(self) -> bool:
         """Whether a timetable is used."""
         means = self.options["transportation"]
-        return (means["type"] if isinstance(means, dict) else means) in TIMETABLE_TYPES
+        return MODES[means["type"] if isinstance(means, dict) else means].uses_timetable
 
     def draft(self) -> Query:
         """Return the query with a low level of detail, for use while a marker is being dragged."""
@@ -227,13 +229,12 @@ class MapState(traitlets.HasTraits):
     @property
     def depends_on_hour(self) -> bool:
         """Whether the result depends on the time of day; walking and cycling times do not."""
-        same_all_day = ("walking", "cycling", "walking+ferry", "cycling+ferry")
-        return self.measure == "travel_time" and self.transportation not in same_all_day
+        return self.measure == "travel_time" and MODES[self.transportation].depends_on_hour
 
     @property
     def uses_timetable(self) -> bool:
         """Whether a timetable is used."""
-        return self.transportation in TIMETABLE_TYPES
+        return MODES[self.transportation].uses_timetable
 
     def limits(self) -> tuple[int, ...]:
         """

@@ -16,7 +16,8 @@ import traitlets
 from traveltime_lab import _checks
 from traveltime_lab._checks import one_of, whole
 from traveltime_lab.errors import InputError, ModeError, MomentError
-from traveltime_lab.modes import STREET_TYPES, TIMETABLE_TYPES, Transportation, applies, as_transportation
+from traveltime_lab.modes.table import MODES, applies
+from traveltime_lab.modes.transportation import Transportation, as_transportation
 from traveltime_lab.surfaces.level_of_detail import parse_level_of_detail
 
 #: Larger than any meaningful number.
@@ -153,7 +154,7 @@ def read_mode_options(value: Any) -> dict[str, Any]:
     options: dict[str, Any] = {}
     for name, given in (value or {}).items():
         refuse_unknown([name], known, "mode_options")
-        kind = next(kind for kind in (*STREET_TYPES, *TIMETABLE_TYPES) if applies(name, kind))
+        kind = next(kind for kind in MODES if applies(name, kind))
         options[name] = getattr(as_transportation({"type": kind, name: given}), name)
     return options
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from traveltime_lab.modes.table import STREET_MODES
 from traveltime_lab.streets.tables import ACCESS_DESTINATION, ACCESS_NO, ACCESS_PRIVATE, ACCESS_YES
 
 _KEYS = {
@@ -105,7 +106,7 @@ def resolve_access(tags: Mapping[str, str], mode: str, direction: str, *, is_ope
     if not is_open and (stated.key == "access" or stated.meaning == DELIVERY):
         return ACCESS_NO, False
     if stated.meaning == DISMOUNT:
-        return (ACCESS_YES, True) if mode == "cycling" else (ACCESS_NO, False)
+        return (ACCESS_YES, True) if STREET_MODES[mode].is_pushed else (ACCESS_NO, False)
     return (ACCESS_DESTINATION if stated.meaning == DELIVERY else stated.meaning), False
 
 

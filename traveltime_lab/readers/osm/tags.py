@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
+from traveltime_lab.modes.table import BASE_MODES
 from traveltime_lab.readers.osm.access_tags import ACCESS_KEYS, OPENNESS, resolve_access, stated_access
 from traveltime_lab.readers.osm.node_tags import NODE_KEYS, node_flags
 from traveltime_lab.readers.osm.tag_values import parse_duration_s, parse_maxspeed_kph
@@ -470,7 +471,7 @@ def _ferry_modes(tags: Mapping[str, str], length_m: float | None) -> tuple[_Mode
     }
     closed = _closed_by(tags.get("oneway"))
     uses = []
-    for mode in ("walking", "cycling", "driving"):
+    for mode in BASE_MODES:
         directions = []
         for suffix, is_closed in zip((":forward", ":backward"), closed, strict=True):
             access, _ = resolve_access(tags, mode, suffix, is_open=is_open[mode])

@@ -16,7 +16,9 @@ from traveltime_lab._arrays import FloatArray, IndexArray
 from traveltime_lab._checks import items, number, whole, words
 from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.errors import InputError, LimitError
-from traveltime_lab.modes import BaseMode, Snapping, Transportation
+from traveltime_lab.modes.snapping import Snapping
+from traveltime_lab.modes.table import BaseMode
+from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.runtime.warnings import warn
 from traveltime_lab.search.calibration.fit import (

@@ -17,7 +17,8 @@ from geopandas.array import GeometryDtype
 from traveltime_lab._arrays import FloatArray, IndexArray
 from traveltime_lab.errors import InputError
 from traveltime_lab.limits import MAX_ROUTE_TIME_S
-from traveltime_lab.modes import Snapping, Transportation, as_transportation
+from traveltime_lab.modes.snapping import Snapping
+from traveltime_lab.modes.transportation import Transportation, as_transportation
 from traveltime_lab.moments import resolve_moment
 from traveltime_lab.network.network import Network
 from traveltime_lab.network.speeds import tables_with_factors
@@ -198,8 +199,8 @@ def _conditions(
         key = (type(given).__name__, str(given))
         if key not in seen:
             moment = resolve_moment(given, network.timezone, name="departure_time")
-            is_car = transportation.base == "driving"
-            multiplier = costs.congestion(transportation.traffic_model, moment) if is_car else 1.0
+            has_traffic = transportation.street.has_traffic
+            multiplier = costs.congestion(transportation.traffic_model, moment) if has_traffic else 1.0
             query = ask(network, transportation, given, None, snapping)
             topology = id(query.graph.topology)
             number = number_of.setdefault((topology, multiplier), len(found))

@@ -19,7 +19,8 @@ from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.errors import InputError, NoServiceError
 from traveltime_lab.itinerary import Route
 from traveltime_lab.limits import MAX_TRAVEL_TIME_S, MAX_WINDOW_S
-from traveltime_lab.modes import Snapping, Transportation, as_snapping, as_transportation
+from traveltime_lab.modes.snapping import Snapping, as_snapping
+from traveltime_lab.modes.transportation import Transportation, as_transportation
 from traveltime_lab.moments import TypicalMoment, resolve_moments
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import Points, PointsLike, read_points

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from traveltime_lab.itinerary import Route
-from traveltime_lab.modes import Transportation
+from traveltime_lab.modes.table import VEHICLES
+from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.search.pairs import REASONS
 from traveltime_lab.transit.route_types import VEHICLE_WORDS
 
@@ -38,13 +39,6 @@ CODES: Final = (
     "no_connection",
     "made_of",
 )
-#: Words for the vehicles of a type of transportation, and for their stops.
-VEHICLES: Final[Mapping[str, tuple[str, str]]] = {
-    "public_transport": ("vehicle", "stop"),
-    "bus": ("bus", "bus stop"),
-    "coach": ("coach", "coach stop"),
-    "train": ("train", "station"),
-}
 _PARTS: Final[Mapping[str, str]] = {
     "walk": "walking",
     "wait": "waiting",

@@ -22,14 +22,14 @@ import numpy as np
 from traveltime_lab.errors import NoServiceError
 from traveltime_lab.kernels.street import road
 from traveltime_lab.limits import FOREVER_S, MAX_ROUTE_TIME_S, MAX_TRAVEL_TIME_S
-from traveltime_lab.modes import Transportation
+from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import Points
 from traveltime_lab.rounding import whole_seconds
 from traveltime_lab.search.explain.requests import PARAMETERS, WALK, Request, cost, loosened
 from traveltime_lab.search.query import Query, transit_of
 from traveltime_lab.streets import labels as label_parts
-from traveltime_lab.streets.costs import CONNECTOR_KPH
+from traveltime_lab.streets.costs import connector_kph
 from traveltime_lab.streets.labels import limit_label
 from traveltime_lab.streets.local_pairs import local_labels
 from traveltime_lab.streets.snapping import ANY, CAN_ARRIVE, CAN_LEAVE, SNAPPED, Snaps, metres_to_streets
@@ -162,7 +162,7 @@ class Pair:
 
     def farthest_m(self, request: Request, side: str) -> float:
         """Return the largest distance to a street that is suggested; a farther one is beyond any limit on foot."""
-        return (self.means(request, side).walking_speed or CONNECTOR_KPH) / 3.6 * MAX_TRAVEL_TIME_S
+        return connector_kph(self.means(request, side)) / 3.6 * MAX_TRAVEL_TIME_S
 
     def street_distances(self, request: Request, side: str) -> tuple[float, float]:
         """

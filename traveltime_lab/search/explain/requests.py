@@ -12,24 +12,17 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from traveltime_lab.limits import MAX_TRAVEL_TIME_S
-from traveltime_lab.modes import Snapping, Transportation
+from traveltime_lab.modes.snapping import Snapping
+from traveltime_lab.modes.table import ALL_VEHICLES, STREET_MODES, WALKING, with_all_vehicles
+from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.moments import Moment
 
 #: Parameters of a timetable request that can be relaxed, in the order in which sets of equal size are reported.
 PARAMETERS: Final = ("travel_time", "ways", "max_changes", "vehicles", "moment")
 #: Stands for walking all the way in the parameters of a solution.
 WALK: Final = "walk"
-#: The type with all vehicles, by type with some vehicles.
-ALL_VEHICLES: Final = {
-    "bus": "public_transport",
-    "coach": "public_transport",
-    "train": "public_transport",
-    "driving+train": "driving+public_transport",
-}
-#: Options that limit access and egress times.
-WAYS: Final = ("walking_time", "driving_time_to_station", "cycling_time_to_station")
 #: Longest walk between vehicles that is suggested: the default, because more of them make searches slow.
-USUAL_TRANSFER_S: Final = Transportation("public_transport").transfer_walking_time
+USUAL_TRANSFER_S: Final = Transportation(ALL_VEHICLES).transfer_walking_time
 #: Hours up to which another time costs as much as doubling a number for each of them (see `cost`); each doubling beyond
 #: costs half as much.
 _NEAR_H: Final = 6.0
@@ -81,10 +74,7 @@ class Request:
     @property
     def ways(self) -> tuple[str, ...]:
         """The options that limit the access and egress times of this request, access last."""
-        kind = self.transportation.type
-        if kind.startswith("driving+"):
-            return WAYS[0], WAYS[1]
-        return (WAYS[0], WAYS[2]) if kind.startswith("cycling+") else (WAYS[0],)
+        return tuple(dict.fromkeys((WALKING.access_option, self.transportation.street.access_option)))
 
 
 def loosened(request: Request, parameters: Iterable[str], most_s: int = MAX_TRAVEL_TIME_S) -> Request:
@@ -93,8 +83,7 @@ def loosened(request: Request, parameters: Iterable[str], most_s: int = MAX_TRAV
     if "travel_time" in chosen:
         request = replace(request, travel_time=max(request.travel_time, most_s))
     if "vehicles" in chosen:
-        kind = request.transportation.type
-        request = request.using(type=ALL_VEHICLES.get(kind, kind), modes=())
+        request = request.using(type=with_all_vehicles(request.transportation.mode).name, modes=())
     if "max_changes" in chosen:
         request = request.using(max_changes=None)
     if "ways" in chosen:
@@ -115,7 +104,7 @@ def cost(given: Request, other: Request) -> float:
     """
     means, others = given.transportation, other.transportation
     total = 2.0 * math.log2(other.travel_time / given.travel_time)
-    for name in (*WAYS, "transfer_walking_time"):
+    for name in (*(mode.access_option for mode in STREET_MODES.values()), "transfer_walking_time"):
         total += math.log2((getattr(others, name) + 60) / (getattr(means, name) + 60))
     if means.max_changes is not None:
         total += 0.5 * ((others.max_changes or means.max_changes) - means.max_changes)

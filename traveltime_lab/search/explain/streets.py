@@ -13,7 +13,8 @@ import numpy as np
 
 from traveltime_lab.kernels.street.nearest import DETOUR_M
 from traveltime_lab.limits import FOREVER_S, MAX_TRAVEL_TIME_S
-from traveltime_lab.modes import Transportation, applies
+from traveltime_lab.modes.table import BASE_MODES, applies, with_ferry
+from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.rounding import whole_seconds
 from traveltime_lab.search.explain.reasons import Reason, distance, duration, parts_words
 from traveltime_lab.search.explain.relaxations import Pair
@@ -21,9 +22,10 @@ from traveltime_lab.search.explain.requests import Request, changed_options, cos
 from traveltime_lab.search.pairs import component_of
 from traveltime_lab.streets.snapping import OUTSIDE, SNAPPED, crosses_motorway, on_closed_streets
 
+#: Options that are kept where another type has them too.
+_KEPT: Final = ("traffic_model", "walking_speed", "cycling_speed")
 #: A street this much farther away than the nearest one is worth mentioning (assumed).
 _MOVED_M: Final = 3.0
-ON_STREETS: Final = {"walking": "on foot", "cycling": "by bicycle", "driving": "by car"}
 
 
 @dataclass
@@ -103,7 +105,7 @@ def on_streets(pair: Pair, request: Request) -> Findings:
 def street_requests(pair: Pair, request: Request) -> list[Request]:
     """Return requests on streets that reach the destination, with other thresholds, roads and travel times."""
     variants = [request]
-    if request.transportation.base == "driving" and request.snapping.accept_roads != "any_drivable":
+    if request.transportation.street.has_road_options and request.snapping.accept_roads != "any_drivable":
         variants.append(replace(request, snapping=replace(request.snapping, accept_roads="any_drivable")))
     if request.transportation.exclude_roads:
         variants += [variant.using(exclude_roads=()) for variant in variants]
@@ -125,7 +127,7 @@ def add_unsnapped(told: Findings, pair: Pair, request: Request) -> None:
         if status == SNAPPED:
             continue
         metres = min(pair.street_distances(request, side))
-        how = ON_STREETS[pair.means(request, side).base]
+        how = pair.means(request, side).street.how
         needed = math.floor(metres) + 1 if metres < pair.farthest_m(request, side) else None
         code = f"{side}_outside_network" if status == OUTSIDE else f"{side}_not_snapped"
         where = "lies outside the network" if status == OUTSIDE else "is not near a street"
@@ -180,7 +182,7 @@ def _add_disconnected(told: Findings, pair: Pair, request: Request) -> None:
     starts, ends = pair.snaps(request)
     topology = pair.query(request).graph.topology
     first, last = (int(component_of(topology, snaps.edge)[0]) for snaps in (starts, ends))
-    how = ON_STREETS[request.transportation.base]
+    how = request.transportation.street.how
     side: str | None = None
     for end, snaps in (("origin", starts), ("destination", ends)):
         if on_closed_streets(topology, snaps)[0]:
@@ -225,13 +227,13 @@ def _main_distance(pair: Pair, request: Request, side: str | None) -> float | No
 def by_other_means(pair: Pair, request: Request) -> list[Request]:
     """Return requests that reach the destination with another type of transportation, nearest first."""
     means = request.transportation
-    kinds = [kind for kind in ("walking", "cycling", "driving") if kind != means.type]
-    if not means.uses_timetable and not means.uses_ferry:
-        kinds.insert(0, f"{means.base}+ferry")
+    kinds: list[str] = [kind for kind in BASE_MODES if kind != means.type]
+    by_ferry = with_ferry(means.mode)
+    if by_ferry is not None:
+        kinds.insert(0, by_ferry.name)
     found = []
     for kind in kinds:
-        model = means.traffic_model if kind.startswith("driving") else None
-        speeds = {name: getattr(means, name) for name in ("walking_speed", "cycling_speed") if applies(name, kind)}
-        other = replace(request, transportation=Transportation(kind, traffic_model=model, **speeds), window=0)
+        kept = {name: getattr(means, name) for name in _KEPT if applies(name, kind)}
+        other = replace(request, transportation=Transportation(kind, **kept), window=0)
         found += [(cost(request, each), each) for each in street_requests(pair, other)]
     return [each for _, each in sorted(found, key=lambda one: one[0])]

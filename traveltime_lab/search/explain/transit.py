@@ -23,11 +23,6 @@ from traveltime_lab.transit import service_days
 #: Returns the route of a request, which may take up to 12 hours.
 RouteOf: TypeAlias = Callable[[Request], Route | None]
 _TRIED: Final = "at other hours, on other days, with longer ways to and from stops, or within 4 hours"
-_WAYS: Final = {
-    "walking": ("walking_time", "a walk"),
-    "cycling": ("cycling_time_to_station", "a ride"),
-    "driving": ("driving_time_to_station", "a drive"),
-}
 
 
 def by_timetable(pair: Pair, request: Request, route: RouteOf) -> Findings:
@@ -108,7 +103,8 @@ def _add_stops(told: Findings, pair: Pair, request: Request, trips: service_days
     """Return the stops near a side (stop_idx), and add a reason if there are none."""
     timetable, means = transit_of(pair.network).timetable, request.transportation
     is_origin = side == "origin"
-    option, way = _WAYS[pair.means(request, side).base]
+    on_the_way = pair.means(request, side).street
+    option, way = on_the_way.access_option, on_the_way.way
     wide = dict.fromkeys(request.ways, MAX_TRAVEL_TIME_S)
     asked = pair.query(request.using(**wide)).transit
     assert asked is not None

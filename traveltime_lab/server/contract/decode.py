@@ -24,7 +24,7 @@ from msgspec import UNSET, Raw, UnsetType, inspect
 from traveltime_lab._arrays import Int64Array
 from traveltime_lab._keywords import meant_by
 from traveltime_lab.kernels.json_items import item_spans
-from traveltime_lab.modes import meant_type
+from traveltime_lab.modes.table import meant_type
 from traveltime_lab.runtime.interrupts import checkpoint
 from traveltime_lab.server.contract.errors import (
     LONGEST_SHOWN,

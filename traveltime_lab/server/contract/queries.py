@@ -7,10 +7,11 @@ Ids in their answers are ours: no source has those of the service (docs/contract
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar
 
 from msgspec import Meta, Struct, inspect
 
+from traveltime_lab.modes.table import QUERY_TYPES
 from traveltime_lab.server.contract import limits
 from traveltime_lab.server.contract.decode import Rule, convert, is_faulty
 from traveltime_lab.server.contract.errors import shown
@@ -31,19 +32,15 @@ from traveltime_lab.server.contract.requests import (
     TimeMapRequest,
 )
 from traveltime_lab.server.contract.rules import Report
-from traveltime_lab.server.contract.transportation import Cycling, Driving, PublicTransport, Walking
+from traveltime_lab.server.contract.transportation import TYPES
 
 _T = TypeVar("_T")
 
-QueryType = Literal["walking", "public_transport", "driving", "cycling"]
+if TYPE_CHECKING:
+    QueryType: TypeAlias = str
+else:
+    QueryType = Literal[QUERY_TYPES]
 QueryTravelTime = Annotated[int, Meta(ge=1, le=limits.MAX_TRAVEL_TIME_S)]
-
-_TYPES: Mapping[str, Any] = {
-    "walking": Walking,
-    "public_transport": PublicTransport,
-    "driving": Driving,
-    "cycling": Cycling,
-}
 
 
 class _Query(Struct, kw_only=True):
@@ -236,7 +233,7 @@ def time_map_request(query: TimeMapQuery) -> TimeMapRequest:
         "id": "time-map",
         "coords": Coords(query.lat, query.lng),
         "travel_time": query.travel_time,
-        "transportation": _TYPES[query.type](),
+        "transportation": TYPES[query.type](),
     }
     if query.departure_time is not None:
         return TimeMapRequest(departure_searches=[TimeMapDeparture(**common, departure_time=query.departure_time)])
@@ -253,7 +250,7 @@ def matrix_request(query: MatrixQuery) -> MatrixRequest:
     common: dict[str, Any] = {
         "id": "time-filter",
         "travel_time": query.travel_time or limits.MAX_TRAVEL_TIME_S,
-        "transportation": _TYPES[query.type](),
+        "transportation": TYPES[query.type](),
         "properties": ["travel_time", "distance"],
     }
     if query.departure_time is not None:
@@ -279,7 +276,7 @@ def routes_request(query: RoutesQuery) -> RoutesRequest:
     ]
     common: dict[str, Any] = {
         "id": "routes",
-        "transportation": _TYPES[query.type](),
+        "transportation": TYPES[query.type](),
         "properties": ["travel_time", "distance", "route"],
     }
     if query.departure_time is not None:

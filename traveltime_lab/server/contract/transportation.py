@@ -4,9 +4,12 @@ Transportation objects of requests: how to travel, by type, for the configurable
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypeAlias
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias, Union
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, defstruct
+
+from traveltime_lab.modes.table import ALIASES, MODES, STREET_TYPES, Mode, applies
 
 Seconds: TypeAlias = Annotated[int, Meta(ge=0)]
 
@@ -44,139 +47,69 @@ FastTraffic: TypeAlias = Literal["peak", "off_peak"]
 Includable: TypeAlias = Literal["track", "restricted"]
 Excludable: TypeAlias = Literal["toll"]
 
-
-class Walking(OnStreets, tag="walking"):
-    """On foot."""
-
-
-class Cycling(OnStreets, tag="cycling"):
-    """By bicycle."""
-
-
-class Driving(OnStreets, tag="driving", kw_only=True):
-    """By car."""
-
-    traffic_model: Traffic | None = None
-    disable_border_crossing: bool | None = None
-    include_roads: list[Includable] | None = None
-    exclude_roads: list[Excludable] | None = None
-
-
-class Ferry(ByFerry, tag="ferry"):
-    """On foot and by ferry."""
+#: Options of some types, beside those of the classes above, in the order of the documentation.
+_OPTIONS: Final[Mapping[str, Any]] = {
+    "driving_time_to_station": Seconds,
+    "cycling_time_to_station": Seconds,
+    "parking_time": Seconds,
+    "traffic_model": Traffic,
+    "disable_border_crossing": bool,
+    "include_roads": list[Includable],
+    "exclude_roads": list[Excludable],
+    "boarding_time": Seconds,
+}
+#: Options on the fast endpoints of types without and with a timetable. Source: docs/contract.md, 5.2.
+_FAST_OPTIONS: Final[Mapping[bool, Mapping[str, Any]]] = {
+    False: {"traffic_model": FastTraffic},
+    True: {"walking_time": Seconds, "driving_time_to_station": Seconds, "parking_time": Seconds},
+}
 
 
-class CyclingFerry(ByFerry, tag="cycling+ferry"):
-    """By bicycle and ferry."""
+def _struct(row: Mode, base: type[Struct], options: Mapping[str, Any], tag: str, *, prefix: str = "") -> Any:
+    """Return the class of a type: its name, its options that `base` lacks, and its description are those of the row."""
+    return defstruct(
+        prefix + "".join(word.capitalize() for word in tag.replace("+", "_").split("_")),
+        [
+            (option, kind | None, None)
+            for option, kind in options.items()
+            if applies(option, row.name) and option not in base.__struct_fields__
+        ],
+        bases=(base,),
+        namespace={"__doc__": row.description},
+        module=__name__,
+        tag=tag,
+        kw_only=True,
+    )
 
 
-class DrivingFerry(ByFerry, tag="driving+ferry", kw_only=True):
-    """By car and car ferry."""
-
-    traffic_model: Traffic | None = None
-    include_roads: list[Includable] | None = None
-    exclude_roads: list[Excludable] | None = None
+def _usual(row: Mode) -> Any:
+    """Return the class of a type on the endpoints that are not fast."""
+    base = ByTimetable if row.uses_timetable else ByFerry if row.has_ferry else OnStreets
+    return _struct(row, base, _OPTIONS, row.wire_name or row.name)
 
 
-class PublicTransport(ByTimetable, tag="public_transport"):
-    """On foot and by anything with a timetable."""
+def _fast(row: Mode) -> Any:
+    """Return the class of a type on the fast endpoints, which is the other one if there is no difference."""
+    found = _struct(row, OnStreets, _FAST_OPTIONS[row.uses_timetable], row.name, prefix="Fast")
+    usual = TYPES[row.name]
+    return usual if row.is_on_streets and found.__struct_fields__ == usual.__struct_fields__ else found
 
 
-class Bus(ByTimetable, tag="bus"):
-    """On foot and by bus."""
+#: The classes of all types by name, and of those that the fast endpoints take.
+TYPES: Final[Mapping[str, Any]] = {name: _usual(row) for name, row in MODES.items()}
+FAST: Final[Mapping[str, Any]] = {row.name: _fast(row) for row in MODES.values() if row.fast_place}
+
+if TYPE_CHECKING:
+    Transportation: TypeAlias = OnStreets | ByTimetable | ByFerry
+    DistanceTransportation: TypeAlias = OnStreets | ByFerry
+    FastTransportation: TypeAlias = OnStreets
+else:
+    Transportation = Union[tuple(TYPES.values())]  # noqa: UP007 - of the rows of a table
+    DistanceTransportation = Union[tuple(TYPES[name] for name in STREET_TYPES)]  # noqa: UP007
+    FastTransportation = Union[tuple(FAST.values())]  # noqa: UP007
 
 
-class Coach(ByTimetable, tag="coach"):
-    """On foot and by coach."""
-
-
-class Train(ByTimetable, tag="train"):
-    """On foot and by rail."""
-
-
-class DrivingTrain(ByTimetable, tag="driving+train", kw_only=True):
-    """By car to a station, by train, then on foot."""
-
-    driving_time_to_station: Seconds | None = None
-    parking_time: Seconds | None = None
-    traffic_model: Traffic | None = None
-
-
-class DrivingPublicTransport(ByTimetable, tag="driving+public_transport", kw_only=True):
-    """By car to a station, by anything with a timetable, then on foot."""
-
-    driving_time_to_station: Seconds | None = None
-    parking_time: Seconds | None = None
-    traffic_model: Traffic | None = None
-
-
-class CyclingPublicTransport(ByTimetable, tag="cycling+public_transport", kw_only=True):
-    """By bicycle to a station, by anything with a timetable, then on foot."""
-
-    cycling_time_to_station: Seconds | None = None
-    parking_time: Seconds | None = None
-    boarding_time: Seconds | None = None
-
-
-Transportation: TypeAlias = (
-    Walking
-    | Cycling
-    | Driving
-    | Ferry
-    | CyclingFerry
-    | DrivingFerry
-    | PublicTransport
-    | Bus
-    | Coach
-    | Train
-    | DrivingTrain
-    | DrivingPublicTransport
-    | CyclingPublicTransport
-)
-DistanceTransportation: TypeAlias = Walking | Cycling | Driving | Ferry | CyclingFerry | DrivingFerry
-
-
-class FastWalkingFerry(OnStreets, tag="walking+ferry"):
-    """On foot and by ferry."""
-
-
-class FastCyclingFerry(OnStreets, tag="cycling+ferry"):
-    """By bicycle and ferry."""
-
-
-class FastDriving(OnStreets, tag="driving", kw_only=True):
-    """By car."""
-
-    traffic_model: FastTraffic | None = None
-
-
-class FastDrivingFerry(OnStreets, tag="driving+ferry", kw_only=True):
-    """By car and car ferry."""
-
-    traffic_model: FastTraffic | None = None
-
-
-class FastPublicTransport(OnStreets, tag="public_transport", kw_only=True):
-    """On foot and by anything with a timetable."""
-
-    walking_time: Seconds | None = None
-
-
-class FastDrivingPublicTransport(OnStreets, tag="driving+public_transport", kw_only=True):
-    """By car to a station, by anything with a timetable, then on foot."""
-
-    walking_time: Seconds | None = None
-    driving_time_to_station: Seconds | None = None
-    parking_time: Seconds | None = None
-
-
-FastTransportation: TypeAlias = (
-    Walking
-    | Cycling
-    | FastDriving
-    | FastWalkingFerry
-    | FastCyclingFerry
-    | FastDrivingFerry
-    | FastPublicTransport
-    | FastDrivingPublicTransport
-)
+def type_of(given: OnStreets | ByTimetable | ByFerry) -> Mode:
+    """Return the row of the type of a transportation object."""
+    tag = str(given.__struct_config__.tag)
+    return MODES[ALIASES.get(tag, tag)]

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
+from traveltime_lab.modes.table import FAST_TYPES
 from traveltime_lab.server.atlas import Atlas, Map
 from traveltime_lab.server.contract.moments import write_moment
 from traveltime_lab.server.contract.requests import SupportedLocationsRequest
 from traveltime_lab.server.postcodes import Zones
-
-#: Types of the fast endpoints. Source: docs/contract.md, 5.2.
-FAST_TYPES: Final = (
-    "public_transport", "driving", "cycling", "walking", "walking+ferry", "cycling+ferry", "driving+ferry",
-    "driving+public_transport",
-)  # fmt: skip
 
 
 def features(item: Map, zones: Zones | None) -> dict[str, Any]:

@@ -29,8 +29,6 @@ from traveltime_lab.transit.outlines import outlines
 
 #: Places to which fares are found.
 _MOST_MEASURED: Final = 2_000
-#: Names of the modes in the breakdown of distances. Source: docs/contract.md, 6.4.
-_BREAKDOWN_MODES: Final = {"walking": "walk", "cycling": "bike", "driving": "car"}
 
 
 @dataclass(frozen=True)
@@ -174,7 +172,7 @@ def matrix_results(
                 numbers = {name: values for name, values in known.items() if values is not None and name in wanted}
                 breakdown = None
                 if answered.distance is not None and "distance_breakdown" in wanted:
-                    breakdown = _BREAKDOWN_MODES[asked.transportation.type], answered.distance
+                    breakdown = asked.transportation.street.leg, answered.distance
                 is_lost = np.ones(targets.size, dtype=bool)
                 is_lost[reached] = False
                 return MatrixResult(

@@ -24,7 +24,7 @@ from traveltime_lab.server.atlas import Atlas, Map
 from traveltime_lab.server.contract.errors import NO_FARES, NOT_COVERED, SearchFailure
 from traveltime_lab.server.contract.moments import write_moment
 from traveltime_lab.server.contract.requests import FastMatrixSearch, LocatedSearch, RoutesRequest, Search
-from traveltime_lab.server.contract.transportation import Cycling, Driving, Walking
+from traveltime_lab.server.contract.transportation import type_of
 from traveltime_lab.server.endpoints.fares import fares_entry
 from traveltime_lab.server.endpoints.locations import Entry, Places, Reached
 from traveltime_lab.server.endpoints.searches import (
@@ -40,9 +40,6 @@ from traveltime_lab.server.endpoints.searches import (
     window_of,
 )
 from traveltime_lab.transit.outlines import outlines
-
-#: Transportation with one mode only.
-_ONE_MODE = Walking | Cycling | Driving
 
 
 class MatrixResult(msgspec.Struct):
@@ -111,7 +108,7 @@ def needs_routes(search: Search) -> bool:
     window = window_of(search)
     if window is not None and (window.max_results or 1) > 1:
         return True
-    return "distance_breakdown" in wanted and not isinstance(search.transportation, _ONE_MODE)
+    return "distance_breakdown" in wanted and not type_of(search.transportation).is_on_streets
 
 
 def route_results(atlas: Atlas, request: RoutesRequest, places: Places) -> list[MatrixResult]:

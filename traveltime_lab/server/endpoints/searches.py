@@ -18,7 +18,8 @@ import numpy.typing as npt
 
 from traveltime_lab._arrays import FloatArray, IndexArray
 from traveltime_lab.errors import InputError, ModeError, MomentError, TravelTimeError
-from traveltime_lab.modes import Snapping, Transportation
+from traveltime_lab.modes.snapping import Snapping
+from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.runtime.interrupts import checkpoint
 from traveltime_lab.search.pairs import PairIndex
@@ -288,7 +289,7 @@ def place_of(asked: Query, lng: float, lat: float) -> Snaps:
 def _why_not_snapped(asked: Query, place: Snaps) -> str:
     """Return why the place of a search meets no street: what is in between, or how far the nearest one is."""
     means, threshold = asked.snapped_to(is_origin=not asked.is_arrival), asked.snapping.threshold
-    how = {"walking": "on foot", "cycling": "by bicycle", "driving": "by car"}[means.base]
+    how = means.street.how
     options = asked.network.streets, place.lng, place.lat, means, asked.snapping.accept_roads
     near = float(metres_to_streets(*options, limit_m=threshold)[0])
     if near <= threshold:

@@ -10,7 +10,6 @@ from typing import Any, TypeAlias
 import msgspec
 import shapely
 
-from traveltime_lab.modes import Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.runtime.interrupts import checkpoint
 from traveltime_lab.search import time_map
@@ -102,8 +101,8 @@ def _is_only_walking(
 ) -> bool:
     """Return whether a shape, found with the same arguments, is reached on foot without any vehicle."""
     if asked.transit is None:
-        return asked.transportation.type == "walking"
-    walking = Transportation("walking")
+        return asked.transportation.mode.is_only_walking
+    walking = asked.transportation.egress
     graph = asked.network.road_graph(walking, asked.moment)
     on_foot = replace(asked, transportation=walking, graph=graph, transit=None)
     return bool(draw(on_foot, lng, lat, limit, style).equals(found))

@@ -15,7 +15,8 @@ import numpy as np
 
 from traveltime_lab._arrays import BoolArray, Int64Array
 from traveltime_lab.errors import TravelTimeError
-from traveltime_lab.modes import Transportation
+from traveltime_lab.modes.table import MODES
+from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.runtime.interrupts import checkpoint
 from traveltime_lab.search.cell_times import CellTimes
 from traveltime_lab.server.atlas import Map
@@ -48,14 +49,10 @@ COUNTRIES: Final = frozenset(
      "gb")
 )  # fmt: skip
 #: Last segments that some client sends; the transport itself comes with the message (docs/contract.md, 13, row 12).
-MODES: Final = frozenset(("pt", "driving", "driving+ferry", "walking", "cycling", "cycling+ferry", "walking+ferry"))
+SEGMENTS: Final = frozenset(row.segment for row in MODES.values() if row.segment)
 
-#: TransportationType in the order of its numbers.
-TYPES: Final = (
-    "public_transport", "driving", "driving+public_transport", "driving+ferry", "walking", "cycling", "cycling+ferry",
-    "walking+ferry",
-)  # fmt: skip
-_DETAILS: Final = {"public_transport": "publicTransport", "driving+public_transport": "drivingAndPublicTransport"}
+#: Types by their number in TransportationType.
+TYPES: Final = {row.number: row for row in MODES.values() if row.number is not None}
 #: Fields of the details, what they are in the library, and their word in the names of failures.
 _STATION_TIMES: Final = (
     ("walkingTimeToStation", "walking_time", "WALK"),
@@ -122,7 +119,7 @@ def _check_path(call: Call) -> None:
     country, mode = call.path["country"].lower(), call.path["mode"].lower()
     if country not in COUNTRIES and country not in {item.name.lower() for item in call.atlas.maps}:
         raise plain_failure(404, f"Unknown country {country!r}")
-    if mode not in MODES:
+    if mode not in SEGMENTS:
         raise plain_failure(404, f"Unknown mode {mode!r}")
 
 
@@ -167,16 +164,16 @@ def _transportation(search: Search, travel_time: int) -> Transportation:
     if not search.message.HasField("transportation"):
         raise ProtoFailure("TRANSPORTATION_MUST_NOT_BE_NULL", "transportation is missing")
     given = search.message.transportation
-    if not 0 <= given.type < len(TYPES):
+    if given.type not in TYPES:
         raise ProtoFailure("UNRECOGNIZED_TRANSPORTATION_MODE", f"there is no transportation type {given.type}")
-    kind = TYPES[given.type]
+    row = TYPES[given.type]
     options: dict[str, Any] = {}
-    if kind in ("driving", "driving+ferry"):
+    if row.street.has_traffic and not row.uses_timetable:
         options["traffic_model"] = "peak"
     name = given.WhichOneof("transportationDetails")
     if name is not None:
-        if name != _DETAILS.get(kind):
-            raise ProtoFailure("TRANSPORTATION_DETAILS_MISMATCH", f"the details do not belong to {kind}")
+        if name != row.details:
+            raise ProtoFailure("TRANSPORTATION_DETAILS_MISMATCH", f"the details do not belong to {row.name}")
         details = getattr(given, name)
         present = {field.name: value.value for field, value in details.ListFields()}
         for field, option, word in _STATION_TIMES:
@@ -189,7 +186,7 @@ def _transportation(search: Search, travel_time: int) -> Transportation:
                 raise ProtoFailure("PARKING_TIME_OVER_TRAVEL_TIME_LIMIT", text)
     if search.message.arrivalTimePeriod != 0:
         raise ProtoFailure("INVALID_PROTO_REQUEST", f"there is no time period {search.message.arrivalTimePeriod}")
-    return Transportation(kind, **options)
+    return Transportation(row.name, **options)
 
 
 def _station_time(seconds: int, word: str, travel_time: int) -> int:

@@ -1,5 +1,5 @@
 """
-Means of transportation and snapping options, as frozen dataclasses.
+Means of transportation: a type of the table of modes with its options.
 
 Names, defaults and units are those of docs/contract.md, 5. An option that does not apply to the type of transportation
 raises an error; it is never silently ignored.
@@ -8,39 +8,29 @@ raises an error; it is never silently ignored.
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Final, Literal, cast
+from typing import Any, Final
 
 from traveltime_lab._keywords import explained_keywords
 from traveltime_lab._options import flag, guess, listed, number, one_of, subset, whole
 from traveltime_lab.errors import ModeError, UnsupportedError
-from traveltime_lab.limits import CYCLING_SPEEDS_KPH, MAX_CHANGES, MAX_OPTION_S, MAX_THRESHOLD_M, WALKING_SPEEDS_KPH
-
-BaseMode = Literal["walking", "cycling", "driving"]
-Penalty = Literal["enabled", "disabled"]
-AcceptRoads = Literal["both_drivable_and_walkable", "any_drivable"]
-
-#: Types that need streets and ferries only. The contract also calls ``"walking+ferry"`` ``"ferry"``.
-STREET_TYPES: Final = (
-    "walking",
-    "cycling",
-    "driving",
-    "walking+ferry",
-    "cycling+ferry",
-    "driving+ferry",
+from traveltime_lab.limits import CYCLING_SPEEDS_KPH, MAX_CHANGES, MAX_OPTION_S, WALKING_SPEEDS_KPH
+from traveltime_lab.modes.table import (
+    ALIASES,
+    APPLIES_TO,
+    MODES,
+    STREET_TYPES,
+    TIMETABLE_TYPES,
+    WALKING,
+    BaseMode,
+    Mode,
+    StreetMode,
+    applies,
+    meant_type,
+    street_type,
 )
-ALIASES: Final[Mapping[str, str]] = {"ferry": "walking+ferry"}
-#: Types that need a timetable. Source: docs/contract.md, 5.1.
-TIMETABLE_TYPES: Final = (
-    "public_transport",
-    "bus",
-    "coach",
-    "train",
-    "driving+train",
-    "driving+public_transport",
-    "cycling+public_transport",
-)
+
 #: Modes of routes of a timetable, in the order of their basic route types in GTFS; those without one come last.
 ROUTE_MODES: Final = (
     "tram",
@@ -61,31 +51,6 @@ ROUTE_MODES: Final = (
 TRAFFIC_MODELS: Final = ("optimistic", "balanced", "pessimistic", "peak", "off_peak")
 INCLUDABLE_ROADS: Final = ("track", "restricted")
 EXCLUDABLE_ROADS: Final = ("toll",)
-PENALTIES: Final = ("enabled", "disabled")
-ACCEPTABLE_ROADS: Final = ("both_drivable_and_walkable", "any_drivable")
-
-_WITH_CAR_ACCESS: Final = ("driving+train", "driving+public_transport")
-_WITH_BICYCLE_ACCESS: Final = ("cycling+public_transport",)
-_CAR: Final = ("driving", "driving+ferry", *_WITH_CAR_ACCESS)
-_FERRY: Final = ("walking+ferry", "cycling+ferry", "driving+ferry", *_WITH_BICYCLE_ACCESS)
-_APPLIES_TO: Final[Mapping[str, tuple[str, ...]]] = {
-    "traffic_model": _CAR,
-    "boarding_time": _FERRY,
-    "include_roads": ("driving", "driving+ferry"),
-    "exclude_roads": ("driving", "driving+ferry"),
-    "disable_border_crossing": ("driving",),
-    "pt_change_delay": TIMETABLE_TYPES,
-    "walking_time": TIMETABLE_TYPES,
-    "driving_time_to_station": _WITH_CAR_ACCESS,
-    "cycling_time_to_station": _WITH_BICYCLE_ACCESS,
-    "parking_time": (*_WITH_CAR_ACCESS, *_WITH_BICYCLE_ACCESS),
-    "max_changes": TIMETABLE_TYPES,
-    "walking_speed": ("walking", "walking+ferry", *TIMETABLE_TYPES),
-    "modes": TIMETABLE_TYPES,
-    "transfer_walking_time": TIMETABLE_TYPES,
-    "direct_walking_time": TIMETABLE_TYPES,
-    "cycling_speed": ("cycling", "cycling+ferry", *_WITH_BICYCLE_ACCESS),
-}
 _SECONDS: Final = (
     "boarding_time",
     "pt_change_delay",
@@ -95,30 +60,6 @@ _SECONDS: Final = (
     "cycling_time_to_station",
     "parking_time",
 )
-
-#: Names of modes in other packages, and the name here.
-_SYNONYMS: Final[Mapping[str, str]] = {
-    name: meant
-    for meant, names in {
-        "walking": "walk walks foot on_foot by_foot pedestrian foot_walking foot_hiking",
-        "cycling": "bike bikes biking bicycle bicycling cycle cyclist bike_rent cycling_regular cycling_road",
-        "driving": "car cars by_car drive auto automobile vehicle motor driving_car driving_traffic",
-        "public_transport": "transit pt public public_transit transport publictransport bus_and_train",
-        "train": "rail railway trains metro subway underground tram trams light_rail",
-        "bus": "buses",
-        "walking+ferry": "boat ferries",
-        "driving+public_transport": "park_and_ride car_park kiss_and_ride",
-        "cycling+public_transport": "bike_and_ride",
-    }.items()
-    for name in names.split()
-}
-
-
-def meant_type(value: str, known: Collection[str] = (*STREET_TYPES, *TIMETABLE_TYPES)) -> str | None:
-    """Return the known type that `value` means: in other packages, or written otherwise; None if there is none."""
-    name = value.strip().lower().rpartition(".")[2].replace(" ", "_").replace("-", "_")
-    meant = name if name in known else _SYNONYMS.get(name)
-    return meant if meant in known else None
 
 
 @explained_keywords
@@ -246,7 +187,7 @@ class Transportation:
             values["direct_walking_time"] = whole(
                 self.direct_walking_time, "direct_walking_time", "seconds", MAX_OPTION_S
             )
-        for option, types in _APPLIES_TO.items():
+        for option, types in APPLIES_TO.items():
             if values[option] != _DEFAULTS[option] and kind not in types:
                 raise _misplaced(option, kind, values[option])
         if values["disable_border_crossing"]:
@@ -255,25 +196,45 @@ class Transportation:
             object.__setattr__(self, option, value)
 
     @property
+    def mode(self) -> Mode:
+        """The row of the type in the table of modes."""
+        return MODES[self.type]
+
+    @property
+    def street(self) -> StreetMode:
+        """The mode on streets; with a timetable, the mode of access."""
+        return MODES[self.type].street
+
+    @property
     def base(self) -> BaseMode:
-        """The mode on streets: walking, cycling or driving; with a timetable, the mode of access."""
-        first = self.type.partition("+")[0]
-        return cast(BaseMode, "walking" if first in TIMETABLE_TYPES else first)
+        """The name of the mode on streets: walking, cycling or driving; with a timetable, the mode of access."""
+        return MODES[self.type].street.name
 
     @property
     def uses_ferry(self) -> bool:
         """Whether ferries of the street network may be used."""
-        return self.type.endswith("+ferry")
+        row = MODES[self.type]
+        return row.has_ferry and not row.uses_timetable
 
     @property
     def uses_timetable(self) -> bool:
         """Whether a timetable is used."""
-        return self.type in TIMETABLE_TYPES
+        return MODES[self.type].uses_timetable
 
     @property
     def vehicles(self) -> str:
         """The vehicles that may be used: ``"public_transport"`` for all, a type of vehicle, or ``""``."""
-        return self.type.rpartition("+")[2] if self.uses_timetable else ""
+        return MODES[self.type].vehicles
+
+    @property
+    def speed(self) -> float | None:
+        """The speed on streets in km/h that replaces the usual one of the network, None for the usual one."""
+        row = MODES[self.type]
+        if row.street.speed_option is None:
+            return None
+        own: float | None = getattr(self, row.street.speed_option)
+        kph = row.kph if own is None else own
+        return None if kph == row.street.usual_kph else kph
 
     @property
     def access(self) -> Transportation:
@@ -288,32 +249,29 @@ class Transportation:
     @property
     def access_time(self) -> int:
         """Maximum access time in seconds, without parking."""
-        if self.type in _WITH_CAR_ACCESS:
-            return self.driving_time_to_station
-        return self.cycling_time_to_station if self.type in _WITH_BICYCLE_ACCESS else self.walking_time
+        return int(getattr(self, MODES[self.type].street.access_option))
 
     @property
     def access_penalty(self) -> int:
         """Seconds to park at the first stop."""
-        return self.parking_time if self.access.base != "walking" else 0
+        return self.parking_time if MODES[self.type].is_parked else 0
 
 
 @functools.lru_cache(maxsize=256)
 def _access(transportation: Transportation) -> Transportation:
     """Return the means of transportation of access; cached, as every step of a search needs it."""
-    if transportation.type in _WITH_CAR_ACCESS:
-        return Transportation("driving", traffic_model=transportation.traffic_model)
-    if transportation.type in _WITH_BICYCLE_ACCESS:
-        return Transportation(
-            "cycling+ferry", boarding_time=transportation.boarding_time, cycling_speed=transportation.cycling_speed
-        )
-    return transportation.egress
+    row = transportation.mode
+    if not row.is_parked:
+        return transportation.egress
+    kind = street_type(row).name
+    both = (option for option in APPLIES_TO if applies(option, kind) and applies(option, row.name))
+    return Transportation(kind, **{option: getattr(transportation, option) for option in both})
 
 
 @functools.lru_cache(maxsize=256)
 def _egress(walking_speed: float | None) -> Transportation:
     """Return the means of transportation of egress; cached, as every step of a search needs it."""
-    return Transportation("walking", walking_speed=walking_speed)
+    return Transportation(WALKING.name, walking_speed=walking_speed)
 
 
 _DEFAULTS: Final[Mapping[str, object]] = {field.name: field.default for field in fields(Transportation)}
@@ -347,48 +305,6 @@ def _known_type(value: object) -> str:
     hint = guess(value, known)
     types = "" if hint.startswith("Known") else f" Known: {listed((*STREET_TYPES, *TIMETABLE_TYPES))}."
     raise ModeError(f"Unknown transportation type {value!r}. {hint}{types}")
-
-
-@explained_keywords
-@dataclass(frozen=True, slots=True)
-class Snapping:
-    """
-    Options for snapping points to streets, named as in docs/contract.md, 4.4.
-
-    Parameters
-    ----------
-    penalty : {"enabled", "disabled"}, default "enabled"
-        Whether travel times and distances include the walk between a point and its street, at both ends.
-    accept_roads : {"both_drivable_and_walkable", "any_drivable"}, default "both_drivable_and_walkable"
-        Streets that points snap to when driving; the first excludes streets that pedestrians may not use.
-    threshold : int, default 1000
-        Maximum distance to a street in metres, 0 or more.
-
-    Raises
-    ------
-    ModeError
-        If a value is unknown or not a number.
-    LimitError
-        If `threshold` is negative or above 20,000,000.
-
-    Examples
-    --------
-    >>> network, places = tl.sample_network(), tl.sample_points()
-    >>> near = tl.snap(network, places, snapping=tl.Snapping(threshold=1))
-    >>> int((near["status"] == "snapped").sum())
-    0
-    """
-
-    penalty: Penalty = "enabled"
-    accept_roads: AcceptRoads = "both_drivable_and_walkable"
-    threshold: int = 1000
-
-    def __post_init__(self) -> None:
-        """Check and normalise every field."""
-        object.__setattr__(self, "penalty", one_of(self.penalty, PENALTIES, "snapping penalty"))
-        object.__setattr__(self, "accept_roads", one_of(self.accept_roads, ACCEPTABLE_ROADS, "snapping accept_roads"))
-        far = whole(self.threshold, "snapping threshold", "metres", MAX_THRESHOLD_M)
-        object.__setattr__(self, "threshold", far)
 
 
 def as_transportation(value: str | Transportation | Mapping[str, Any]) -> Transportation:
@@ -428,57 +344,16 @@ def as_transportation(value: str | Transportation | Mapping[str, Any]) -> Transp
     kind = _known_type(given["type"])
     known = tuple(field.name for field in fields(Transportation))
     for key in given:
-        if kind not in _APPLIES_TO.get(key, (kind,)):
+        if not applies(key, kind):
             raise _misplaced(key, kind, given[key])
         if key not in known:
             raise ModeError(f"Unknown transportation option {key!r}. {guess(key, known)}")
     return Transportation(**given)
 
 
-def applies(option: str, kind: str) -> bool:
-    """Return whether an option of `Transportation` applies to a type."""
-    return kind in _APPLIES_TO.get(option, (kind,))
-
-
 def _misplaced(option: str, kind: str, value: object) -> ModeError:
     """Return the error for an option that does not apply to the type."""
     return ModeError(
-        f"{option} does not apply to transportation type {kind!r}; it applies to {listed(_APPLIES_TO[option])}. "
+        f"{option} does not apply to transportation type {kind!r}; it applies to {listed(APPLIES_TO[option])}. "
         f"Leave it out; got {value!r}."
     )
-
-
-def as_snapping(value: Snapping | Mapping[str, Any] | None) -> Snapping:
-    """
-    Return a `Snapping` from a mapping of its fields, None for the defaults, or a `Snapping`.
-
-    Parameters
-    ----------
-    value : Snapping, mapping or None
-        Fields that are None are ignored.
-
-    Returns
-    -------
-    Snapping
-
-    Raises
-    ------
-    ModeError
-        If a field or a value is unknown.
-    LimitError
-        If the threshold is negative.
-    """
-    if value is None:
-        return Snapping()
-    if isinstance(value, Snapping):
-        return value
-    if not isinstance(value, Mapping):
-        raise ModeError(
-            "snapping must be a Snapping or a mapping of 'penalty', 'accept_roads' and 'threshold'; "
-            f"got {type(value).__name__}."
-        )
-    known = tuple(field.name for field in fields(Snapping))
-    for key in value:
-        if key not in known:
-            raise ModeError(f"Unknown snapping option {key!r}. {guess(key, known)}")
-    return Snapping(**{key: item for key, item in value.items() if item is not None})
