@@ -15,60 +15,28 @@ of `time_filter`, given the coordinates that the messages carry. Ends with code 
 """
 
 import argparse
-import collections
 import itertools
 import json
 import math
 import os
-import re
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import urllib.error
 import urllib.request
 from pathlib import Path
 
-import geopandas as gpd
 import numpy as np
+from search_plugins import Process, draw_documents, expect, oracle, serve
 
 import traveltime_lab as tl
 
-ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "plugins" / "solr" / "it"))
-from oracle import SEED, answers, geohash, on_the_wire, scatter  # noqa: E402
-
 PLUGIN = "com.traveltime.plugin.elasticsearch.TraveltimePlugin"
 MODES = ("driving+ferry", "walking+ferry", "cycling+ferry", "pt")
-LIMITS = (300, 600, 900, 1800, 3600)
 SPELLINGS = ("object", "array", "string", "geohash")
 MAPPINGS = {"properties": {"kind": {"type": "keyword"}, "location": {"type": "geo_point"}}}
 SCORE_TOLERANCE = 1e-5  # scores are floats of 32 bits
-
-
-class Process:
-    """A server in a process of its own, which prints its address."""
-
-    def __init__(self, command, pattern):
-        roots = [str(ROOT), os.environ.get("PYTHONPATH", "")]
-        self.process = subprocess.Popen(
-            [*map(str, command)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, roots))},
-        )  # fmt: skip
-        self.said = collections.deque(maxlen=200)
-        for line in self.process.stdout:
-            self.said.append(line)
-            if found := re.search(pattern, line):
-                self.address = found[1]
-                threading.Thread(target=self.said.extend, args=(self.process.stdout,), daemon=True).start()
-                return
-        raise RuntimeError("it did not start:\n" + "".join(self.said))
-
-    def stop(self):
-        """End the process."""
-        self.process.kill()
-        self.process.wait()
 
 
 class Node(Process):
@@ -121,40 +89,18 @@ def write_origin(place, spelling):
     """Return an origin as a user writes it, and the place that Elasticsearch makes of it."""
     lat, lng = place
     if spelling == "geohash":
-        text, lat, lng = geohash(lat, lng, 9)
+        text, lat, lng = oracle.geohash(lat, lng, 9)
         # Elasticsearch takes the south-western corner of the cell, which has 22 bits of latitude and 23 of longitude.
         return text, (lat - 90 / 2**22, lng - 180 / 2**23)
     return {"object": {"lat": lat, "lon": lng}, "array": [lng, lat], "string": f"{lat},{lng}"}[spelling], place
-
-
-def expect(network, mode, place, limit, reverse, lats, lngs):
-    """Return seconds and metres of the documents that the library finds, by position."""
-    lat, wire_lats = on_the_wire(place[0], lats)
-    lng, wire_lngs = on_the_wire(place[1], lngs)
-    transportation = {"type": "public_transport" if mode == "pt" else mode}
-    if mode.startswith("driving"):
-        transportation["traffic_model"] = "peak"
-    moment = {"arrival_time" if reverse else "departure_time": "weekday_morning"}
-    if mode == "pt":  # times only: the plugin refuses distances of public transport
-        points = gpd.GeoSeries.from_xy(wire_lngs, wire_lats, crs=4326)
-        origin = gpd.GeoSeries.from_xy([lng], [lat], crs=4326)
-        ends = (points, origin) if reverse else (origin, points)
-        found = tl.time_filter(
-            network, *ends, form="sparse", travel_time=limit, transportation=transportation, **moment
-        )  # fmt: skip
-        side = found["origin" if reverse else "destination"]
-        return {int(i): (int(seconds), None) for i, seconds in zip(side, found["travel_time"], strict=True)}
-    return answers(
-        network, (lat, lng), wire_lats, wire_lngs, reverse=reverse, travel_time=limit, transportation=transportation,
-        **moment,
-    )  # fmt: skip
 
 
 def draw(random, network, zones, number, lats, lngs, ids):
     """Return a query, its parts, and the seconds and metres of the documents that it must find, by their ids."""
     zone = zones.iloc[int(random.integers(len(zones)))]
     mode, reverse = MODES[number % len(MODES)], number // len(MODES) % 2 == 1
-    limit, spelling = int(LIMITS[random.integers(len(LIMITS))]), SPELLINGS[int(random.integers(len(SPELLINGS)))]
+    limit = int(oracle.LIMITS[random.integers(len(oracle.LIMITS))])
+    spelling = SPELLINGS[int(random.integers(len(SPELLINGS)))]
     origin, place = write_origin((round(zone.y, 6), round(zone.x, 6)), spelling)
     query = {"field": "location", "origin": origin, "limit": limit, "output": "seconds"}
     query["requestType"] = "MANY_TO_ONE" if reverse else "ONE_TO_MANY"
@@ -200,13 +146,10 @@ def check(node, case, expected):
 
 def draw_all(network, number):
     """Return the documents, and queries with what they must find."""
-    random = np.random.default_rng(SEED)
-    zones = tl.sample_points(kind="zones").geometry
-    documents, lats, lngs, has_place = scatter(random, zones)
-    ids = np.flatnonzero(has_place)
+    random, zones, documents, lats, lngs, ids = draw_documents()
     cases = []
     while len(cases) < number:
-        case, expected = draw(random, network, zones, len(cases), lats[ids], lngs[ids], ids)
+        case, expected = draw(random, network, zones, len(cases), lats, lngs, ids)
         if expected:  # The service refuses places without a street nearby, for which the library has empty answers.
             cases.append((case, expected))
     return documents, cases
@@ -301,8 +244,7 @@ def main():
         check=True, stdout=subprocess.DEVNULL,
     )  # fmt: skip
     documents, cases = draw_all(tl.sample_network(), options.queries)
-    serve = [sys.executable, "-u", "-m", "traveltime_lab", "serve", "--port", "0", "--quiet"]
-    service = Process([*serve, "--credentials", "it:secret"], r"Serving .* at (http://[^ ]+)")
+    service = serve()
     node = None
     try:
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
