@@ -10,13 +10,14 @@ import java.net.URLEncoder;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.Paths;
 import java.util.List;
 import java.util.Map;
 import org.noggit.JSONUtil;
 import org.noggit.ObjectBuilder;
 
 /** A real Solr in a Jetty of this process, with one core. */
-final class Solr implements AutoCloseable {
+public final class Solr implements AutoCloseable {
   private final Object runner;
   private final String core;
 
@@ -36,6 +37,15 @@ final class Solr implements AutoCloseable {
     runner = runners.getConstructor(String.class, configs).newInstance(home.toString(), built);
     runners.getMethod("start").invoke(runner);
     core = "http://127.0.0.1:" + runners.getMethod("getLocalPort").invoke(runner) + "/solr/documents";
+  }
+
+  /** Start one as a program: a folder and a configuration are given; it prints its address, and ends with its input. */
+  public static void main(String[] arguments) throws Exception {
+    String config = new String(Files.readAllBytes(Paths.get(arguments[1])), StandardCharsets.UTF_8);
+    try (Solr solr = new Solr(Paths.get(arguments[0]), config, resource("schema.xml"))) {
+      System.out.println("Listening at " + solr.core);
+      while (System.in.read() >= 0) {}
+    }
   }
 
   /** Solr 9 moved the classes that run it. */
