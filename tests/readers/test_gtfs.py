@@ -19,6 +19,7 @@ from tests.support.osm_files import osm_xml
 from traveltime_lab import build_network
 from traveltime_lab.errors import DataError, GtfsError, InputError, MissingFileError
 from traveltime_lab.kernels.transit import parse
+from traveltime_lab.modes.table import TIMETABLE_TYPES
 from traveltime_lab.modes.transportation import ROUTE_MODES
 from traveltime_lab.readers.gtfs import extras
 from traveltime_lab.readers.gtfs.feed import read_feed, read_timetable
@@ -815,8 +816,9 @@ def test_transportation_types_select_routes() -> None:
     groups = ["train", "bus", "coach", "ferry", "other"]
     chosen = {
         "public_transport": groups, "driving+public_transport": groups, "cycling+public_transport": groups,
-        "bus": ["bus"], "coach": ["coach"], "train": ["train"], "driving+train": ["train"], "ferry": ["ferry"],
+        "bus": ["bus"], "coach": ["coach"], "train": ["train"], "driving+train": ["train"],
     }  # fmt: skip
+    assert set(chosen) == set(TIMETABLE_TYPES)
     for name, expected in chosen.items():
         assert [group for group, used in zip(groups, is_selected(groups, name), strict=True) if used] == expected
     assert route_class(8) is None and route_class(-1) is None

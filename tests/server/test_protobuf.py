@@ -21,7 +21,7 @@ from tests.support.protobuf import (
     matrix_message,
 )
 from traveltime_lab.server.protobuf import endpoints, messages, service_pb2
-from traveltime_lab.server.protobuf.endpoints import ERRORS, MODES, PREFIXES, TYPES
+from traveltime_lab.server.protobuf.endpoints import ERRORS, PREFIXES, SEGMENTS, TYPES
 
 
 def refused(door: Door, message: Any, name: str, status: int = 422, path: str = PATH) -> None:
@@ -181,13 +181,13 @@ def test_paths(door: Door) -> None:
     """Country and mode select nothing: the transport is that of the message."""
     expected = asked(door, matrix_message())
     for country in ("uk", "GB", "fi", "helsinki"):
-        for mode in (*MODES, "driving%2Bferry"):
+        for mode in (*SEGMENTS, "driving%2Bferry"):
             assert asked(door, matrix_message(), f"/{country}/time-filter/fast/{mode}") == expected
 
 
 @pytest.mark.parametrize("number", range(8))
 def test_transports(door: Door, number: int) -> None:
-    if "public_transport" in TYPES[number]:
+    if TYPES[number].uses_timetable:
         refused(door, matrix_message(type=number), "SERVICE_MISMATCH_WRONG_TRANSPORTATION_MODE")
     else:
         assert asked(door, matrix_message(type=number)).properties.travelTimes[0] > 0
