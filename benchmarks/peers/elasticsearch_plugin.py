@@ -1,17 +1,16 @@
 """
 The hosted service's plugin for Elasticsearch, unchanged, against `traveltime-lab serve`.
 
-Needs Java 11 or later, Maven, and checkouts of two public repositories of the hosted service on GitHub, neither of
-which is part of this one: traveltime-dev/traveltime-elasticsearch-plugin, and traveltime-dev/traveltime-sdk-java at the
-version that the plugin names (tag v2.0.0), from its source because Maven did not find it as an artifact::
+Needs Java 11 or later, Maven, and the jars of the hosted service's plugin for Elasticsearch 7.17 with those it needs,
+which are not part of this repository: releases of traveltime-dev/traveltime-elasticsearch-plugin on GitHub have them::
 
-    python elasticsearch_plugin.py --plugin traveltime-elasticsearch-plugin --sdk traveltime-sdk-java --workdir WORK
+    python elasticsearch_plugin.py --jars FOLDER --workdir WORK
 
-Maven compiles both against Elasticsearch 7.17 (`elasticsearch/pom.xml`). A node in a process of its own takes the
-documents of `plugins/solr/it/oracle.py`, in the sample city, and answers queries as users write them: the four modes
-that the plugin documents, both directions, four spellings of the origin, alone and as a filter of a larger query, with
-`prefilter`, `boost`, `output` and `distanceOutput`. The documents found, their seconds, metres and scores must be those
-of `time_filter`, given the coordinates that the messages carry. Ends with code 1 on a difference.
+A node in a process of its own takes the documents of `plugins/solr/it/oracle.py`, in the sample city, and answers
+queries as users write them: the four modes that the plugin documents, both directions, four spellings of the origin,
+alone and as a filter of a larger query, with `prefilter`, `boost`, `output` and `distanceOutput`. The documents found,
+their seconds, metres and scores must be those of `time_filter`, given the coordinates that the messages carry. Ends
+with code 1 on a difference.
 """
 
 import argparse
@@ -43,7 +42,8 @@ class Node(Process):
     """A node of Elasticsearch with the plugin and the documents."""
 
     def __init__(self, options, folder, service, key):
-        classpath = f"{options.workdir / 'classes'}{os.pathsep}{(options.workdir / 'classpath.txt').read_text()}"
+        own = options.workdir / "classes", (options.workdir / "classpath.txt").read_text()
+        classpath = os.pathsep.join(map(str, (*own, options.jars.resolve() / "*")))
         settings = {
             "traveltime.app.id": "it", "traveltime.api.key": key,
             "traveltime.api.uri": f"{service.address}/api/v3/",
@@ -229,18 +229,16 @@ def failures(options, node, service, documents, folder):
 def main():
     """Compile, start both, ask, and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--plugin", type=Path, required=True, help="checkout of traveltime-elasticsearch-plugin")
-    parser.add_argument("--sdk", type=Path, required=True, help="checkout of traveltime-sdk-java at v2.0.0")
+    parser.add_argument("--jars", type=Path, required=True, help="folder of the plugin's jars")
     parser.add_argument("--workdir", type=Path, required=True, help="for what Maven compiles")
     parser.add_argument("--queries", type=int, default=60)
     parser.add_argument("--mvn", default="mvn")
     parser.add_argument("--java", default="java")
     options = parser.parse_args()
     options.workdir = options.workdir.resolve()
-    given = {"plugin": options.plugin.resolve(), "sdk": options.sdk.resolve(), "work": options.workdir}
     pom = Path(__file__).parent / "elasticsearch" / "pom.xml"
     subprocess.run(
-        [options.mvn, "-q", "-B", "-f", pom, "compile", *(f"-D{name}={value}" for name, value in given.items())],
+        [options.mvn, "-q", "-B", "-f", pom, "compile", f"-Dwork={options.workdir}"],
         check=True, stdout=subprocess.DEVNULL,
     )  # fmt: skip
     documents, cases = draw_all(tl.sample_network(), options.queries)
