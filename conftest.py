@@ -27,9 +27,24 @@ def pytest_xdist_auto_num_workers() -> int:
     return min(n_cores, MOST_WORKERS) if n_cores > 1 else 0
 
 
+def _ignore_loaded_modules(config: pytest.Config) -> None:
+    """
+    Let fixed examples not depend on which modules are loaded, and so on how processes share the tests.
+
+    Hypothesis tries numbers that it reads in loaded modules which are not installed packages; new examples may do so.
+    """
+    if config.getoption("--hypothesis-profile", None) in (None, "same-examples"):
+        from hypothesis.internal.conjecture import providers
+
+        if hasattr(providers, "_get_local_constants"):  # since 6.131
+            nothing = providers.Constants()
+            providers._get_local_constants = lambda: nothing
+
+
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Compile all kernels, on two cores, before processes begin of which each would compile them."""
     config = session.config
+    _ignore_loaded_modules(config)
     is_part = config.option.keyword or config.option.collectonly or config.option.markexpr == "slow"
     is_whole = config.args == config.getini("testpaths") and not is_part
     if is_whole and getattr(config.option, "numprocesses", None):

@@ -144,7 +144,7 @@ def demo_and_quick_tests(session: nox.Session, *options: str) -> None:
     session.env["TRAVELTIME_LAB_CACHE"] = str(own / "cache")
     with tempfile.TemporaryDirectory() as folder:
         session.run("traveltime-lab", "demo", "--out", folder)
-    session.run("python", "-m", "pytest", "-m", "quick", "-q", *session.posargs)
+    session.run("python", "-m", "pytest", "-m", "quick and not slow", "-q", *session.posargs)
 
 
 @nox.session(python=PYTHONS)

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import re
+from pathlib import Path
 
+import hypothesis
 import pytest
+from hypothesis import strategies as st
 
 import traveltime_lab as tl
 from tests.support import ROOT
@@ -106,3 +110,22 @@ def test_the_changelog_names_public_names_only() -> None:
     code = set(re.findall(r"\w+", (ROOT / "traveltime_lab" / "cli.py").read_text(encoding="utf-8")))
     unknown = {name for name in names if not hasattr(tl, name)} - code - {"SECURITY", "matrix", "areas"}
     assert not unknown, f"{unknown} are not public"
+
+
+def test_examples_do_not_depend_on_loaded_modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise they would depend on how processes share the tests; Hypothesis tries the numbers of local modules."""
+    drawn: list[int] = []
+
+    @hypothesis.settings(max_examples=300)
+    @hypothesis.given(st.integers())
+    def draw(number: int) -> None:
+        drawn.append(number)
+
+    draw()
+    before = drawn.copy()
+    (tmp_path / "module_with_numbers.py").write_text("NUMBERS = 123_456_789_001, 123_456_789_002, 123_456_789_003\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    importlib.import_module("module_with_numbers")
+    drawn.clear()
+    draw()
+    assert drawn == before

@@ -45,7 +45,7 @@ from traveltime_lab.transit.timetable import ServiceWarning
 #: Calls of all functions together.
 CASES = int(os.environ.get("TRAVELTIME_LAB_FUZZ_CASES", "20000"))
 #: Tests of each function, so that processes share them; all but the first are slow tests.
-PARTS = 2
+PARTS = 4
 #: Longest time of a call in seconds, on a busy machine.
 PATIENCE_S = 20.0
 
@@ -459,7 +459,7 @@ def stay_here(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
         monkeypatch.setattr(osmnx, f"graph_from_{kind}", functools.partial(found, "elsewhere"))
 
 
-@pytest.mark.parametrize("part", [0, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.slow) for part in range(1, PARTS))])
 @pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
 def test_any_value_anywhere(target: Target, part: int, world: World) -> None:
     number = round(CASES * sizes(world)[target.name] / sum(sizes(world).values()))

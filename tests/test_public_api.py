@@ -81,6 +81,7 @@ def test_import_is_cheap() -> None:
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
 
 
+@pytest.mark.slow
 def test_optional_packages_are_optional() -> None:
     """Everything public but the widget loads when no extra is installed."""
     optional = [

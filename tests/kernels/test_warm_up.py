@@ -203,6 +203,7 @@ class TestHelper:
         assert warm_up.n_missing(["demo"]) == 0
 
 
+@pytest.mark.slow
 def test_the_command_leaves_nothing_to_compile(capsys: pytest.CaptureFixture[str]) -> None:
     # Into the cache that all tests use, so that nothing is compiled for this test alone.
     assert cli.main(["compile"]) == 0

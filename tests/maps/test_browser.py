@@ -67,6 +67,7 @@ def shoot(tmp_path: Path) -> Callable[[Page, str], None]:
     return lambda page, name: page.screenshot(path=folder / f"{name}.png") and None
 
 
+@pytest.mark.slow
 def test_quick_start(browser: Browser, lab: str, shoot: Callable[[Page, str], None]) -> None:
     page, complaints = run_notebook(browser, lab, "01-quick-start")
     shoot(page, "quick-start-1-opened")

@@ -219,6 +219,7 @@ def colours_of(ax: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("scheme", ["quantiles", "NaturalBreaks", "equal_interval", "fisher_jenks"])
+@pytest.mark.slow
 def test_schemes_are_those_of_mapclassify(helsinki: Network, scheme: str) -> None:
     mapclassify = pytest.importorskip("mapclassify")
     values = [1.0, 2.0, 3.0, 5.0, 8.0, 13.0, 21.0, 34.0, 55.0, 89.0]

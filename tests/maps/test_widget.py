@@ -782,6 +782,7 @@ def test_what_several_origins_reach_is_hatched(made: tl.TravelTimeMap) -> None:
     assert not hatched() and "several" not in made._legend.value
 
 
+@pytest.mark.slow
 def test_layers_of_own_data(made: tl.TravelTimeMap) -> None:
     names = [layer.pane for layer in made.map.layers if hasattr(layer, "pane")]
     points = at((0, 0), (900, 0), (1500, 100)).to_crs(3857)
@@ -903,6 +904,7 @@ def test_clicks(street: Network, made: tl.TravelTimeMap) -> None:
     assert len(made.state.origins) == 2 and "east" in made._note.value
 
 
+@pytest.mark.slow
 def test_new_pins_are_named(porto_alegre: Network) -> None:
     made = tl.TravelTimeMap(porto_alegre, (-51.2366, -30.0649), travel_time=300, rings=1)
 

@@ -52,6 +52,7 @@ def our_times(network: Network, starts: np.ndarray, ends: np.ndarray) -> np.ndar
     return found["travel_time"].to_numpy(float)
 
 
+@pytest.mark.slow
 def test_times_are_those_of_the_library(helsinki: Network) -> None:
     graph = helsinki.to_networkx("walking")
     starts, ends = some_pairs(helsinki, graph)
@@ -63,6 +64,7 @@ def test_times_are_those_of_the_library(helsinki: Network) -> None:
     assert theirs.max() > 600
 
 
+@pytest.mark.slow
 def test_pandana_has_the_same_times(helsinki: Network) -> None:
     pytest.importorskip("pandana")
     starts, ends = some_pairs(helsinki, helsinki.to_networkx("walking"))
@@ -72,6 +74,7 @@ def test_pandana_has_the_same_times(helsinki: Network) -> None:
     assert np.abs(our_times(helsinki, starts, ends) - theirs).max() <= 0.5 + 1e-6
 
 
+@pytest.mark.slow
 def test_osmnx_reads_nodes_and_edges(helsinki: Network) -> None:
     ox = pytest.importorskip("osmnx")
     graph = helsinki.to_osmnx("cycling")

@@ -105,6 +105,7 @@ def is_read(path: Path) -> bool:
 
 
 @pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.slow
 def test_odd_feeds_are_read_or_refused(part: int, tmp_path: Path) -> None:
     dice = random.Random(part)
     n_read = 0

@@ -108,6 +108,7 @@ def test_the_changes_change_something(porto_alegre: tl.Network, scenario: tl.Net
 
 
 @pytest.mark.parametrize("form", FORMS)
+@pytest.mark.slow
 def test_forms_of_scenarios(
     porto_alegre: tl.Network, scenario: tl.Network, places: Any, form: str, tmp_path: Path
 ) -> None:

@@ -149,6 +149,7 @@ def few_lines(porto_alegre: tl.Network, tmp_path_factory: pytest.TempPathFactory
     "question", ["by departure", "percentiles of a window", "areas by arrival", "routes by arrival"]
 )
 @pytest.mark.parametrize("form", FORMS)
+@pytest.mark.slow
 def test_small_city(few_lines: City, form: str, question: str) -> None:
     few_lines.check(form, question)
 

@@ -233,6 +233,7 @@ def test_closing_never_gains_and_reopening_restores(town: Network, data: Any) ->
     worlds.towns(),
     st.lists(st.tuples(st.integers(-30, 620), st.integers(-30, 620)), min_size=2, max_size=4, unique=True),
 )
+@pytest.mark.slow
 def test_adding_never_loses(town: Network, places: list[tuple[int, int]]) -> None:
     """On foot and by bicycle; cars have new junctions to turn at, and points near the street may move to it."""
     west, south, east, north = town.bounds

@@ -215,6 +215,7 @@ def tables(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 @settings(max_examples=60)
 @given(tables(), st.sampled_from([*DECAYS, "zones"]), st.randoms(use_true_random=False))
+@pytest.mark.slow
 def test_measures_equal_their_twins_to_the_last_bit(world: Any, kind: str, random: Any) -> None:
     ms, supply, demand = world
     decay = tl.Decay("step", steps=ZONES) if kind == "zones" else tl.Decay(kind, **DECAYS[kind])
@@ -380,6 +381,7 @@ def executors() -> Iterator[dict[str, Executor]]:
 
 @pytest.mark.parametrize("measure", ["opportunities", "nearest", *CATCHMENTS])
 @pytest.mark.parametrize("way", WAYS)
+@pytest.mark.slow
 def test_workers_give_the_same(
     town: tl.Network, homes: Any, sites: Any, executors: dict[str, Executor], way: str, measure: str
 ) -> None:

@@ -220,6 +220,7 @@ def test_trips_without_a_route_are_counted(grid: Network) -> None:
     assert calibrate_speeds(grid, pd.concat([table, lost])).n_without_route == 3
 
 
+@pytest.mark.slow
 def test_on_the_sample(porto_alegre: Network) -> None:
     true = {"residential": 0.8, "primary": 0.7, "tertiary": 1.2}
     nodes = porto_alegre.nodes_frame().geometry

@@ -202,6 +202,7 @@ def test_statistics_are_those_of_the_samples(town, grid, resolution, mode):
     ],
     ids=["walking", "leaving", "arriving", "free snap"],
 )
+@pytest.mark.slow
 def test_statistics_in_a_city(helsinki, grid, resolution, options):
     origin = tl.sample_points("helsinki").geometry.iloc[[3]]
     found = GRIDS[grid](helsinki, origin, travel_time=175, resolution=resolution, remove_water_bodies=False, **options)

@@ -565,6 +565,7 @@ def read_until(process: subprocess.Popen[str], pattern: str) -> str:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no SIGTERM")
+@pytest.mark.slow
 def test_command(tiny: tl.Network, tmp_path: Path) -> None:
     """Prints address and credentials, answers its own example, and stops when told."""
     file = tiny.save(tmp_path / "tiny.network")

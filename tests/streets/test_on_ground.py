@@ -22,6 +22,7 @@ pytestmark = pytest.mark.quick
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([600.0, 2_500.0, 30_000.0]), st.integers(0, 60), st.integers(1, 4))
+@pytest.mark.slow
 def test_the_areas_that_are_land_are_those_of_the_slow_twin(seed, side_m, n_nodes, n_areas):
     """Areas are strips side by side, some of them water; nodes are in clusters, on shores and anywhere."""
     rng = np.random.default_rng(seed)

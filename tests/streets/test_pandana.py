@@ -200,6 +200,7 @@ def odd_network(seed: int) -> Network:
 
 @pytest.mark.parametrize("mode", ["walking", "driving"])
 @pytest.mark.parametrize("seed", range(4))
+@pytest.mark.slow
 def test_odd_graphs(seed: int, mode: str) -> None:
     network = odd_network(seed)
     starts = everywhere(network, mode, 3)

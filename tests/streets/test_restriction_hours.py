@@ -110,6 +110,7 @@ def test_the_moment_is_that_of_the_search(crossing):
 
 
 @pytest.mark.parametrize("model", ["off_peak", "peak", "optimistic", "balanced", "pessimistic", None])
+@pytest.mark.slow
 def test_traffic_models_change_the_speed_only(crossing, model):
     car = tl.Transportation("driving", traffic_model=model)
     assert turns(crossing, transportation=car)
@@ -123,6 +124,7 @@ def test_past_midnight(tmp_path):
     assert {moment: turns(network, moment) for moment in hours} == hours
 
 
+@pytest.mark.slow
 def test_on_the_days_when_the_clocks_change(tmp_path):
     """Helsinki: 3 o'clock does not exist on 29 March 2026, and comes twice on 25 October."""
     path = tmp_path / "grid.osm"
@@ -154,6 +156,7 @@ def test_on_the_days_when_the_clocks_change(tmp_path):
         ("restriction:conditional=no_left_turn @ (PH)", [True, True, True]),
     ],
 )
+@pytest.mark.slow
 def test_tags_decide_at_no_moment_at_eight_and_at_noon(tmp_path, tags, free):
     network = build(tmp_path, tags)
     assert [turns(network, moment) for moment in (None, f"{MONDAY}T08:00", f"{MONDAY}T12:00")] == free

@@ -74,6 +74,7 @@ MOMENTS = st.none() | st.integers(0, 50).map(lambda hour: dt.datetime(2026, 3, 2
 
 @quick
 @given(towns(), st.sampled_from(["walking", "driving"]), st.integers(0, 2**31), MOMENTS)
+@pytest.mark.slow
 def test_times_equal_networkx_on_random_towns(network, mode, seed, moment):
     compare_with_networkx(network, mode, 5, 8, seed, moment, by_hand=True)
 
@@ -92,6 +93,7 @@ def test_times_equal_networkx_on_slopes(network, mode, seed):
 
 
 @pytest.mark.parametrize("mode", ["walking", "cycling", "driving", "driving+ferry"])
+@pytest.mark.slow
 def test_times_equal_networkx_in_helsinki(helsinki, mode):
     compare_with_networkx(helsinki, mode, 4, 40, 1)
 
@@ -107,6 +109,7 @@ def test_times_equal_networkx_in_porto_alegre(porto_alegre, mode):
     [{"type": "walking", "walking_speed": 3.3}, {"type": "walking+ferry", "walking_speed": 9.0},
      {"type": "cycling", "cycling_speed": 22}, {"type": "cycling+ferry", "cycling_speed": 7.5}],
 )  # fmt: skip
+@pytest.mark.slow
 def test_times_at_own_speeds_equal_networkx_in_helsinki(helsinki, means):
     compare_with_networkx(helsinki, means, 3, 30, 1)
 

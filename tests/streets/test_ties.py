@@ -71,6 +71,7 @@ def some_of(snaps: Snaps, i: int) -> list[list[float]]:
 
 @quick
 @given(towns(), st.sampled_from(MODES), st.integers(0, 2**31))
+@pytest.mark.slow
 def test_places_are_found_by_hand(network: Network, mode: str, seed: int) -> None:
     assert_places_by_hand(network, mode, *near_nodes(network, 4, seed, 3e-5))
     again = tl.build_network(recut(network.tables, seed), timezone="UTC")
@@ -78,6 +79,7 @@ def test_places_are_found_by_hand(network: Network, mode: str, seed: int) -> Non
 
 
 @pytest.mark.parametrize("mode", MODES)
+@pytest.mark.slow
 def test_places_are_found_by_hand_in_a_city(helsinki: Network, mode: str) -> None:
     # Water and motorways may be in between; there are none this near to the streets of the centre.
     assert_places_by_hand(helsinki, mode, *near_nodes(helsinki, 60, 1, 1e-4))

@@ -336,6 +336,7 @@ def assert_lines_equal(network: tl.Network, trips: Any, rng: np.random.Generator
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(towns(), st.integers(0, 2**32 - 1))
+@pytest.mark.slow
 def test_lines_of_rides_equal_the_twin(tmp_path_factory: pytest.TempPathFactory, town: Any, seed: int) -> None:
     rng = np.random.default_rng(seed)
     nodes, links, _, trips = town

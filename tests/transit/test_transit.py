@@ -770,6 +770,7 @@ def test_a_shape_of_one_point_or_backwards_is_no_shape(tmp_path: Path) -> None:
         np.testing.assert_array_equal(line, stops.loc[["a", "b"]].to_numpy())
 
 
+@pytest.mark.slow
 def test_routes_take_as_long_as_the_matrix_says(porto_alegre: tl.Network) -> None:
     network = porto_alegre
     origins = gpd.GeoSeries.from_xy(*random_points(network, 4, 1), crs="EPSG:4326")
