@@ -26,6 +26,7 @@ from traveltime_lab.network.network import Network
 from traveltime_lab.points import PointsLike
 from traveltime_lab.runtime.progress import Progress
 from traveltime_lab.search.pair_times import reachable_pairs
+from traveltime_lab.search.properties import names_for, numbers
 from traveltime_lab.search.query import MomentLike
 from traveltime_lab.search.time_filter import TableQuery, sparse_table, table_query
 from traveltime_lab.settings import one_thread
@@ -34,7 +35,6 @@ from traveltime_lab.streets.snapping import Snaps
 if TYPE_CHECKING:
     import dask.dataframe as dd
 
-_PROPERTIES: Final = ("travel_time", "distance", "snap_distance", "share")
 #: Candidate pairs of a part.
 PAIRS_PER_PART: Final = 20_000_000
 _MOST_PAIRS_PER_PART: Final = 1_000_000_000
@@ -261,15 +261,12 @@ def matrix_job(
     """Validate the arguments of `write_matrix`, and return the job."""
     size = whole(part_size, "part_size", 1, _MOST_PAIRS_PER_PART, "pairs")
     opened, source = open_network(network)
-    asked = table_query(opened, engine=engine, window=window, allowed=_PROPERTIES, **arguments)
+    asked = table_query(opened, engine=engine, window=window, allowed=names_for("write_matrix"), **arguments)
     query, percents = asked.query, asked.percents
     starts, ends = Places.read(origins, "origins", opened), Places.read(destinations, "destinations", opened)
     seconds = None if window is None or query.transit is None else query.transit.window
     columns = {"origin": (starts.label_type, ""), "destination": (ends.label_type, "")}
-    if "travel_time" in asked.properties:
-        columns["travel_time"] = pa.int32(), "s"
-    if "distance" in asked.properties:
-        columns["distance"] = pa.float64(), "m"
+    columns |= {row.name: (pa.from_numpy_dtype(row.dtype), row.unit) for row in numbers(asked.properties)}
     if "snap_distance" in asked.properties:
         columns |= {f"{end}_snap_distance": (pa.float64(), "m") for end in ("origin", "destination")}
     columns |= {f"travel_time_p{value:g}": (pa.int32(), "s") for value in percents}

@@ -21,11 +21,11 @@ from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import PointsLike, read_points
 from traveltime_lab.runtime.progress import Progress, advance, check_progress, watched
-from traveltime_lab.search.pairs import metres_of, seconds_of
+from traveltime_lab.search.properties import names_for
 from traveltime_lab.search.query import MomentLike, Query
 from traveltime_lab.search.receipts.record import with_receipt
 from traveltime_lab.search.tables import geo_frame
-from traveltime_lab.search.time_filter import table_query
+from traveltime_lab.search.time_filter import number_columns, table_query
 from traveltime_lab.streets.k_nearest import Best
 from traveltime_lab.streets.snapping import Snaps
 
@@ -106,7 +106,7 @@ def nearest(
     asked = table_query(
         network, travel_time=travel_time, transportation=transportation, departure_time=departure_time,
         arrival_time=arrival_time, properties=properties, snapping=snapping, window=window, engine=engine,
-        allowed=("travel_time", "distance"),
+        allowed=names_for("nearest"),
     )  # fmt: skip
     if "travel_time" not in asked.properties:
         msg = f"properties must be travel_time, with or without distance; got {', '.join(asked.properties)}"
@@ -131,10 +131,8 @@ def nearest(
         "origin": starts.index.repeat(n_best),
         "k": np.tile(np.arange(1, n_best + 1, dtype=np.int32), len(starts)),
         "destination": _taken(ends.index, place, is_found),
-        "travel_time": pd.arrays.IntegerArray(seconds_of(labels), ~is_found),
+        **number_columns(labels, ~is_found, asked.properties),
     }
-    if "distance" in asked.properties:
-        columns["distance"] = pd.arrays.FloatingArray(metres_of(labels), ~is_found)
     geometry = ends.geometry[place]
     geometry[~is_found] = None
     return geo_frame(columns, geometry, pd.RangeIndex(is_found.size))

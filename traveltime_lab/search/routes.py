@@ -35,6 +35,7 @@ from traveltime_lab.search.pairs import (
     reasons_of,
     seconds_of,
 )
+from traveltime_lab.search.properties import PROPERTIES, column, names_for
 from traveltime_lab.search.query import MomentLike, Query, ask
 from traveltime_lab.search.receipts.record import with_receipt
 from traveltime_lab.streets.directions import Narrator
@@ -42,7 +43,7 @@ from traveltime_lab.streets.paths import paths
 from traveltime_lab.streets.snapping import Snaps
 from traveltime_lab.transit.itineraries import Found, transit_routes
 
-ROUTE_PROPERTIES: Final = ("travel_time", "distance", "distance_breakdown", "fares", "on_foot", "route")
+ROUTE_PROPERTIES: Final = names_for("routes")
 #: Maximum number of routes of a call; each has its own line and directions.
 _MOST_ROUTES: Final = 100_000
 
@@ -189,10 +190,8 @@ def routes(
     for name in ROUTE_PROPERTIES:
         if name not in wanted:
             continue
-        if name == "travel_time":
-            columns[name] = pd.arrays.IntegerArray(seconds_of(labels), ~is_reached)
-        elif name == "distance":
-            columns[name] = pd.arrays.FloatingArray(metres_of(labels), ~is_reached)
+        if PROPERTIES[name].of is not None:
+            columns[name] = column(PROPERTIES[name], seconds_of(labels), metres_of(labels), ~is_reached)
         elif name in ("distance_breakdown", "fares"):
             columns[name] = _objects([None if route is None else getattr(route, name) for route in found])
         elif name == "on_foot":

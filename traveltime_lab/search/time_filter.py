@@ -5,7 +5,7 @@ Travel times between points (`time_filter`), and snapping of points to streets (
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
@@ -35,6 +35,7 @@ from traveltime_lab.search.pairs import (
     reasons_of,
     seconds_of,
 )
+from traveltime_lab.search.properties import PROPERTIES, column, names_for, numbers, wants_length
 from traveltime_lab.search.query import MomentLike, Query, ask
 from traveltime_lab.search.receipts.record import with_receipt
 from traveltime_lab.search.tables import geo_frame
@@ -45,7 +46,6 @@ from traveltime_lab.transit.itineraries import transit_routes
 from traveltime_lab.transit.query import TransitQuery
 from traveltime_lab.transit.travel_times import direct_labels
 
-PROPERTIES: Final = ("travel_time", "distance", "route", "snap_distance", "share", "on_foot")
 FORMS: Final = ("pairs", "matrix", "sparse")
 #: Maximum number of rows for ``form="pairs"``, which has a row for every pair.
 _MOST_PAIRS = 20_000_000
@@ -250,7 +250,7 @@ class TableQuery:
     limit : int
         Maximum travel time in seconds.
     properties : tuple of str
-        Some of `PROPERTIES`.
+        Names of `traveltime_lab.search.properties.PROPERTIES`.
     percents : tuple of float
         Percentages of the percentiles.
     """
@@ -281,12 +281,8 @@ def _long(
         "origin": starts.index.take(origin_of),
         "destination": ends.index.take(destination_of),
     }
-    if "travel_time" in properties:
-        columns["travel_time"] = pd.arrays.IntegerArray(seconds_of(labels), ~is_reached)
-    if found.spread is not None:
-        columns |= _spread_columns(found.spread, asked.percents, properties)
-    if "distance" in properties:
-        columns["distance"] = pd.arrays.FloatingArray(metres_of(labels), ~is_reached)
+    spread = {} if found.spread is None else _spread_columns(found.spread, asked.percents, properties)
+    columns |= _after_time(number_columns(labels, ~is_reached, properties), spread)
     if moments is not None:
         columns |= moment_columns(moments, seconds_of(labels), network.timezone, is_arrival=query.is_arrival)
     if "snap_distance" in properties:
@@ -320,7 +316,7 @@ def table_query(
     window: Any = None,
     percentiles: Any = (),
     engine: Any = "auto",
-    allowed: tuple[str, ...] = PROPERTIES,
+    allowed: tuple[str, ...] = names_for(*FORMS),
 ) -> TableQuery:
     """Validate the parameters of a table of travel times: those of `time_filter`, with all or some properties."""
     limit = travel_time_s(travel_time, MAX_TRAVEL_TIME_S)
@@ -328,7 +324,7 @@ def table_query(
     properties = _properties(properties, allowed, may_be_empty=bool(percents))
     one_of(form, "form", FORMS)
     matrix.check_engine(engine)
-    needs_least = not percents or not {"travel_time", "distance", "route", "on_foot"}.isdisjoint(properties)
+    needs_least = not percents or any(PROPERTIES[name].needs_least for name in properties)
     query = ask(
         network, transportation, departure_time, arrival_time, snapping, limit=limit, window=window,
         percents=percents, with_share="share" in properties, with_least=needs_least,
@@ -342,7 +338,7 @@ def table_query(
         msg = f"form={form!r} cannot contain routes; use form='pairs'"
         raise InputError(msg)
     # Routes by timetable come with their lengths.
-    needs_length = "distance" in properties and (query.transit is None or "route" not in properties)
+    needs_length = wants_length(properties) and (query.transit is None or "route" not in properties)
     return TableQuery(replace(query, needs_length=needs_length), limit, properties, percents)
 
 
@@ -356,7 +352,7 @@ def _n_passes(asked: TableQuery, form: str) -> int:
 
 def _check_transit_table(asked: TransitQuery, properties: tuple[str, ...], form: str, engine: str) -> None:
     """Raise an error for options that are not supported with a timetable."""
-    if not {"route", "on_foot"}.isdisjoint(properties) and form != "pairs":
+    if any(PROPERTIES[name].needs_route for name in properties) and form != "pairs":
         msg = (
             "with a timetable, routes and on_foot are computed pair by pair; use form='pairs', and fewer pairs if it "
             "takes too long"
@@ -412,6 +408,18 @@ def _spread_columns(
     }
 
 
+def number_columns(labels: Int64Array, is_missing: BoolArray, properties: Collection[str]) -> dict[str, Any]:
+    """Return the columns of the properties that are computed from times and lengths."""
+    known = seconds_of(labels), metres_of(labels) if wants_length(properties) else None
+    return {row.name: column(row, *known, is_missing) for row in numbers(properties)}
+
+
+def _after_time(columns: dict[str, Any], spread: dict[str, Any]) -> dict[str, Any]:
+    """Return columns with those of percentiles and shares after the travel time."""
+    first = {"travel_time": columns["travel_time"]} if "travel_time" in columns else {}
+    return first | spread | columns
+
+
 def sparse_table(
     found: ReachablePairs,
     starts: Points,
@@ -430,13 +438,15 @@ def sparse_table(
     table["origin"] = poured(found.origins, starts.index)
     table["destination"] = poured(found.destinations, ends.index)
     n_pairs = len(table["origin"])
-    if "travel_time" in properties:
-        table["travel_time"] = pd.arrays.IntegerArray(poured(found.seconds), np.zeros(n_pairs, np.bool_))
-    if "distance" in properties:
-        table["distance"] = pd.arrays.FloatingArray(poured(found.metres), np.zeros(n_pairs, np.bool_))
+    asked = numbers(properties)
+    seconds = poured(found.seconds) if asked else np.zeros(0, np.int32)
+    metres = poured(found.metres) if wants_length(properties) else None
+    for row in asked:
+        table[row.name] = column(row, seconds, metres, np.zeros(n_pairs, np.bool_))
+    del seconds, metres
     if found.spreads:
         table |= _spread_columns(_joined(found.spreads), percents, properties)
-    order_of_columns = ("origin", "destination", "travel_time", "distance", *table)
+    order_of_columns = ("origin", "destination", *(row.name for row in asked), *table)
     return pd.DataFrame({name: table[name] for name in order_of_columns if name in table}, copy=False)
 
 
@@ -453,18 +463,17 @@ def _wide(
     if "snap_distance" in properties:
         msg = "form='matrix' cannot contain snap_distance; use snap() or form='pairs'"
         raise InputError(msg)
+    rows, has_length = numbers(properties), wants_length(properties)
     tables: dict[str, Float32Array] = {}
     for block in asked.query.blocks(start_snaps, end_snaps, asked.limit, engine):
         is_reached = block.labels != road.UNREACHED
-        values: dict[str, Any] = {}
-        if "travel_time" in properties:
-            values["travel_time"] = np.where(is_reached, seconds_of(block.labels), np.nan)
+        known = seconds_of(block.labels), metres_of(block.labels) if has_length else None
+        values = {row.name: np.where(is_reached, row.of(*known), np.nan) for row in rows if row.of is not None}
+        spread: dict[str, Any] = {}
         if block.spread is not None:
-            for name, (column, is_lost) in _spread_values(block.spread, asked.percents, properties).items():
-                values[name] = np.where(is_lost, np.nan, column)
-        if "distance" in properties:
-            values["distance"] = np.where(is_reached, metres_of(block.labels), np.nan)
-        for name, part in values.items():
+            for name, (part, is_lost) in _spread_values(block.spread, asked.percents, properties).items():
+                spread[name] = np.where(is_lost, np.nan, part)
+        for name, part in _after_time(values, spread).items():
             if name not in tables:
                 tables[name] = np.empty((len(starts), len(ends)), np.float32)
             tables[name][block.rows, block.columns] = part

@@ -7,6 +7,7 @@ from typing import Annotated, Literal, TypeAlias
 from msgspec import Meta
 
 from traveltime_lab.server.contract import limits
+from traveltime_lab.server.contract.properties import PostcodeProperty
 from traveltime_lab.server.contract.requests import (
     Combinations,
     Coords,
@@ -158,7 +159,7 @@ class PostcodeSearch(Search, kw_only=True):
 class PostcodesSearch(PostcodeSearch, kw_only=True):
     """A search for postcodes."""
 
-    properties: list[Literal["travel_time", "distance"]]
+    properties: list[PostcodeProperty]
 
 
 class ZonesSearch(PostcodeSearch, kw_only=True):

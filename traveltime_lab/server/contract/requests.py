@@ -13,6 +13,7 @@ from typing import Annotated, ClassVar, Literal, TypeAlias
 from msgspec import Meta, Raw, Struct
 
 from traveltime_lab.server.contract import limits, moments
+from traveltime_lab.server.contract.properties import FastProperty, MatrixProperty, RouteProperty
 from traveltime_lab.server.contract.transportation import (
     ByFerry,
     ByTimetable,
@@ -411,7 +412,7 @@ class MatrixSearch(LocatedSearch, kw_only=True):
 
     travel_time: TravelTime
     transportation: Transportation
-    properties: list[Literal["travel_time", "distance", "distance_breakdown", "fares", "route"]]
+    properties: list[MatrixProperty]
     range: FullRange | None = None
 
 
@@ -450,7 +451,7 @@ class FastMatrixSearch(LocatedSearch, kw_only=True):
 
     travel_time: FastTravelTime
     transportation: FastTransportation
-    properties: list[Literal["travel_time", "distance", "fares"]]
+    properties: list[FastProperty]
     arrival_time_period: Literal["weekday_morning"] | None = None
 
 
@@ -492,7 +493,7 @@ class RouteSearch(LocatedSearch, kw_only=True):
     """Routes at a given time."""
 
     transportation: Transportation
-    properties: list[Literal["travel_time", "distance", "fares", "route"]]
+    properties: list[RouteProperty]
     range: FullRange | None = None
 
 

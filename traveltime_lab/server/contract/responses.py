@@ -4,10 +4,13 @@ What the JSON endpoints answer, as types: for the description of the service, an
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType, defstruct
 
+from traveltime_lab.search.properties import PROPERTIES
+from traveltime_lab.server.contract.properties import ON_THE_WIRE, taken_by
 from traveltime_lab.server.contract.requests import Latitude, Longitude
 
 
@@ -197,19 +200,48 @@ class RouteDescription(_Exact):
     parts: list[RoutePart]
 
 
-class FastProperties(_Exact):
-    """Those that were asked for."""
+#: Types of the properties that are not numbers.
+_KINDS: Mapping[str, Any] = {
+    "distance_breakdown": list[ModeDistance],
+    "fares": Fares,
+    "route": RouteDescription,
+}
 
-    travel_time: Whole | UnsetType = UNSET
-    distance: Whole | UnsetType = UNSET
-    fares: Fares | UnsetType = UNSET
+
+def _properties(name: str, properties: Iterable[str]) -> Any:
+    """Return the class of an answer with some properties of trips; those that were not asked for are left out."""
+
+    def kind_of(each: str) -> Any:
+        row = PROPERTIES[each]
+        if row.of is None:
+            return _KINDS[each]
+        return Whole if row.unit in ("s", "m") else Annotated[float, Meta(ge=0)]
+
+    return defstruct(
+        name,
+        [(each, kind_of(each) | UnsetType, UNSET) for each in properties],
+        namespace={"__doc__": "Those that were asked for."},
+        module=__name__,
+        forbid_unknown_fields=True,
+        gc=False,
+    )
 
 
-class Properties(FastProperties):
-    """Those that were asked for."""
+if TYPE_CHECKING:
 
-    distance_breakdown: list[ModeDistance] | UnsetType = UNSET
-    route: RouteDescription | UnsetType = UNSET
+    class FastProperties(Struct):
+        """For the type checker."""
+
+    class Properties(Struct):
+        """For the type checker."""
+
+        distance_breakdown: Any = UNSET
+        fares: Any = UNSET
+        route: Any = UNSET
+else:
+    FastProperties = _properties("FastProperties", taken_by("time-filter/fast"))
+    #: Handlers build these, on the fast endpoints, too.
+    Properties = _properties("Properties", ON_THE_WIRE)
 
 
 class ReachedLocation(_Exact):

@@ -9,7 +9,7 @@ take 50 ms, and the structs of an answer are made and written in 30 ms.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import repeat
 from operator import attrgetter
 from typing import Any
@@ -22,28 +22,20 @@ from traveltime_lab._arrays import Int64Array
 from traveltime_lab.runtime.interrupts import checkpoint
 from traveltime_lab.server.contract.decode import is_faulty
 from traveltime_lab.server.contract.errors import shown
+from traveltime_lab.server.contract.properties import ON_THE_WIRE
 from traveltime_lab.server.contract.requests import LocatedRequest, LocatedSearch, Location
+from traveltime_lab.server.contract.responses import Properties
 from traveltime_lab.server.contract.rules import Report, iter_searches
 from traveltime_lab.server.endpoints.fares import tickets_total
 
 _UNKNOWN = "must be the id of a location of this request; got {!r}"
 
 
-class Entry(msgspec.Struct, gc=False):
-    """What is known of one way to a place; what was not asked for is left out."""
-
-    travel_time: int | UnsetType = UNSET
-    distance: int | UnsetType = UNSET
-    distance_breakdown: list[dict[str, Any]] | UnsetType = UNSET
-    fares: dict[str, Any] | UnsetType = UNSET
-    route: dict[str, Any] | UnsetType = UNSET
-
-
 class Reached(msgspec.Struct, gc=False):
     """A reachable place; `properties` is one object, or a list of them."""
 
     id: str
-    properties: Entry | Sequence[Entry]
+    properties: Properties | Sequence[Properties]
 
 
 class Places:
@@ -120,7 +112,7 @@ class Places:
     def reached(
         self,
         rows: Int64Array,
-        numbers: dict[str, Int64Array],
+        numbers: Mapping[str, list[Any]],
         breakdown: tuple[str, Int64Array] | None,
         totals: Sequence[dict[str, float] | None] | None,
         *,
@@ -133,8 +125,8 @@ class Places:
         ----------
         rows : int64 array of shape (n,)
             Int64Array.
-        numbers : dict of str to int64 array of shape (n,)
-            Properties by name, in order.
+        numbers : mapping of str to list of length n
+            Properties that are numbers, by name.
         breakdown : (str, int64 array of shape (n,)), optional
             The mode of all of the distance, and the distance.
         totals : sequence of dict of str to float, or None, of length n, optional
@@ -142,16 +134,15 @@ class Places:
         is_fast : bool
             Whether properties are one object for each place, not a list.
         """
-        columns: list[Iterable[object]] = [
-            numbers[name].tolist() if name in numbers else repeat(UNSET, rows.size)
-            for name in ("travel_time", "distance")
-        ]
+        known: dict[str, Iterable[object]] = {**numbers}
         if breakdown is not None:
-            columns.append([[{"mode": breakdown[0], "distance": metres}] for metres in breakdown[1].tolist()])
+            known["distance_breakdown"] = [
+                [{"mode": breakdown[0], "distance": metres}] for metres in breakdown[1].tolist()
+            ]
         if totals is not None:
-            columns += [repeat(UNSET, rows.size)] * (breakdown is None)
-            columns.append([UNSET if each is None else {"tickets_total": tickets_total(each)} for each in totals])
-        entries = map(Entry, *columns)
+            known["fares"] = [UNSET if each is None else {"tickets_total": tickets_total(each)} for each in totals]
+        last = max((ON_THE_WIRE.index(name) for name in known), default=0)
+        entries = map(Properties, *(known.get(name, repeat(UNSET, rows.size)) for name in ON_THE_WIRE[: last + 1]))
         return list(map(Reached, self.names(rows), entries if is_fast else zip(entries, strict=True)))
 
     def names(self, positions: Int64Array) -> list[str]:

@@ -12,9 +12,11 @@ from traveltime_lab.limits import MAX_ROUTE_TIME_S
 from traveltime_lab.network.network import Network
 from traveltime_lab.rounding import half_up
 from traveltime_lab.search.pair_times import poured, reachable_pairs
+from traveltime_lab.search.properties import wants_length
 from traveltime_lab.search.query import Query
 from traveltime_lab.search.routes import find_routes
 from traveltime_lab.server.context import Call
+from traveltime_lab.server.contract.properties import number_values
 from traveltime_lab.server.contract.requests import FastMatrixRequest, LocatedSearch, MatrixRequest
 from traveltime_lab.server.endpoints.locations import Places
 from traveltime_lab.server.endpoints.routes import (
@@ -158,7 +160,7 @@ def matrix_results(
                 limit = search.travel_time
                 assert limit is not None
                 asked = question_of(network, path, search, limit=limit, is_fast=is_fast)
-                with_distance = not wanted.isdisjoint(("distance", "distance_breakdown"))
+                with_distance = wants_length(wanted) or "distance_breakdown" in wanted
                 answered = times(
                     asked, lng, lat, lngs[inside], lats[inside], limit,
                     with_distance=with_distance, with_fares="fares" in wanted,
@@ -168,8 +170,7 @@ def matrix_results(
         def listed(asked: Query, inside: Int64Array, answered: Times) -> MatrixResult:
             with call.lap("encode"):
                 reached = inside[answered.reached]
-                known = {"travel_time": answered.travel_time, "distance": answered.distance}
-                numbers = {name: values for name, values in known.items() if values is not None and name in wanted}
+                numbers = number_values(wanted, answered.travel_time, answered.distance)
                 breakdown = None
                 if answered.distance is not None and "distance_breakdown" in wanted:
                     breakdown = asked.transportation.street.leg, answered.distance

@@ -13,6 +13,7 @@ import numpy as np
 from traveltime_lab._arrays import Int64Array
 from traveltime_lab.network.network import Network
 from traveltime_lab.runtime.interrupts import checkpoint
+from traveltime_lab.search.properties import wants_length
 from traveltime_lab.server.atlas import Atlas, Map
 from traveltime_lab.server.contract import limits
 from traveltime_lab.server.contract.area_requests import (
@@ -23,7 +24,8 @@ from traveltime_lab.server.contract.area_requests import (
     ZonesSearch,
 )
 from traveltime_lab.server.contract.errors import NOT_COVERED, SearchFailure
-from traveltime_lab.server.endpoints.locations import Entry
+from traveltime_lab.server.contract.properties import number_values
+from traveltime_lab.server.contract.responses import Properties
 from traveltime_lab.server.endpoints.matrix import Times, times
 from traveltime_lab.server.endpoints.routes import needs_routes, routes_of, way_entry
 from traveltime_lab.server.endpoints.searches import (
@@ -42,7 +44,7 @@ class Postcode(msgspec.Struct):
     """A reachable postcode."""
 
     code: str
-    properties: list[Entry]
+    properties: list[Properties]
 
 
 class PostcodesResult(msgspec.Struct):
@@ -125,15 +127,12 @@ def postcode_results(atlas: Atlas, zones: Zones | None, request: PostcodesReques
                 if each
             ]
             return PostcodesResult(search.id, found)
-        known = _times(network, table, inside, path, search, search.travel_time, with_distance="distance" in wanted)
+        known = _times(network, table, inside, path, search, search.travel_time, with_distance=wants_length(wanted))
+        columns = number_values(wanted, known.travel_time, known.distance)
         found = []
         checkpoint()
         for k, i in enumerate(inside[known.reached].tolist()):
-            entry = Entry()
-            if "travel_time" in wanted:
-                entry.travel_time = int(known.travel_time[k])
-            if known.distance is not None:
-                entry.distance = int(known.distance[k])
+            entry = Properties(**{name: values[k] for name, values in columns.items()})
             found.append(Postcode(table.postcodes[i], [entry]))
         return PostcodesResult(search.id, found)
 

@@ -19,14 +19,17 @@ from traveltime_lab.rounding import half_up
 from traveltime_lab.runtime.interrupts import checkpoint
 from traveltime_lab.search.pair_times import pair_times, poured, reachable_pairs
 from traveltime_lab.search.pairs import metres_of, seconds_of
+from traveltime_lab.search.properties import numbers, wants_length
 from traveltime_lab.search.routes import find_routes
 from traveltime_lab.server.atlas import Atlas, Map
 from traveltime_lab.server.contract.errors import NO_FARES, NOT_COVERED, SearchFailure
 from traveltime_lab.server.contract.moments import write_moment
+from traveltime_lab.server.contract.properties import number_values
 from traveltime_lab.server.contract.requests import FastMatrixSearch, LocatedSearch, RoutesRequest, Search
+from traveltime_lab.server.contract.responses import Properties
 from traveltime_lab.server.contract.transportation import type_of
 from traveltime_lab.server.endpoints.fares import fares_entry
-from traveltime_lab.server.endpoints.locations import Entry, Places, Reached
+from traveltime_lab.server.endpoints.locations import Places, Reached
 from traveltime_lab.server.endpoints.searches import (
     ON_NO_MAP,
     ON_TWO_MAPS,
@@ -152,9 +155,9 @@ def routes_of(
     if not lngs.size:
         return ways
     wanted = set(search.properties or ())
-    known = {"travel_time", "distance"} if asked.transit is None else {"travel_time", "distance", "distance_breakdown"}
+    known = {row.name for row in numbers(wanted)} | (set() if asked.transit is None else {"distance_breakdown"})
     if limit is not None and wanted and wanted <= known:
-        timed = replace(asked, needs_length="distance" in wanted and "distance_breakdown" not in wanted)
+        timed = replace(asked, needs_length=wants_length(wanted) and "distance_breakdown" not in wanted)
         found = pair_times(timed, *trips.sides, limit, chosen=trips.pairs, n_best=n_best)
         others, seconds = trips.other_of(found.origin_of, found.destination_of), seconds_of(found.labels)
         rows = np.flatnonzero(found.labels != road.UNREACHED)
@@ -169,7 +172,7 @@ def routes_of(
             parts = [None if each is None else each.metres for each in outlined]
             metres = [None if each is None else each.distance for each in outlined]
         for row, distance, breakdown in zip(rows.tolist(), metres, parts, strict=True):
-            whole = None if distance is None or "distance" not in wanted else whole_metres(distance)
+            whole = None if distance is None or not wants_length(wanted) else whole_metres(distance)
             ways[others[row]].append(Way(int(seconds[row]), None, whole, breakdown))
         return ways
     reached = np.arange(lngs.size)
@@ -203,20 +206,16 @@ def listed_routes(search: LocatedSearch, ids: list[str], inside: Int64Array, fou
     return MatrixResult(search.id, locations, unreachable)
 
 
-def way_entry(way: Way, wanted: set[str]) -> Entry:
+def way_entry(way: Way, wanted: set[str]) -> Properties:
     """Return what was asked for of a way."""
-    entry = Entry()
-    if "travel_time" in wanted:
-        entry.travel_time = way.travel_time
-    if way.distance is not None:
-        entry.distance = way.distance
+    metres = way.distance if way.route is None else whole_metres(way.route.distance)
+    values = number_values(wanted, [way.travel_time], None if metres is None else [metres])
+    entry = Properties(**{name: value for name, (value,) in values.items()})
     if way.breakdown is not None:
         entry.distance_breakdown = _by_mode(way.breakdown)
     route = way.route
     if route is None:
         return entry
-    if "distance" in wanted:
-        entry.distance = whole_metres(route.distance)
     if "distance_breakdown" in wanted:
         entry.distance_breakdown = _by_mode(route.distance_breakdown)
     if "fares" in wanted:
