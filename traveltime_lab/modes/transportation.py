@@ -249,7 +249,8 @@ class Transportation:
     @property
     def access_time(self) -> int:
         """Maximum access time in seconds, without parking."""
-        return int(getattr(self, MODES[self.type].street.access_option))
+        row = MODES[self.type]
+        return int(getattr(self, row.street.access_option)) if row.is_parked else self.walking_time
 
     @property
     def access_penalty(self) -> int:
