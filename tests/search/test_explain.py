@@ -20,8 +20,9 @@ import traveltime_lab as tl
 from tests.support.towns import MEANS, ON_FOOT, timetable, towns
 from tests.support.worlds import FRAME, at, tables, world
 from traveltime_lab.modes.transportation import as_transportation
+from traveltime_lab.question import Question
 from traveltime_lab.search.explain import relaxations
-from traveltime_lab.search.explain.requests import Request, cost
+from traveltime_lab.search.explain.requests import cost
 from traveltime_lab.transit.timetable import ServiceWarning
 
 ORIGIN_OF_DAY = "2026-03-03T"  # a Tuesday
@@ -120,11 +121,11 @@ def test_how_far_requests_are_from_each_other(other: dict[str, Any], expected: f
 
     def request(
         *, travel_time: int = 600, threshold: int = 200, minutes: int = 0, kind: str = "bus", **options: Any
-    ) -> Request:
+    ) -> Question:
         options = {"walking_time": 900, "transfer_walking_time": 240, "max_changes": 1, **options}
         moment = dt.datetime(2026, 3, 3, 12, tzinfo=dt.UTC) + dt.timedelta(minutes=minutes)
         means = tl.Transportation(kind, **options)
-        return Request(means, tl.Snapping(threshold=threshold), moment, is_arrival=False, travel_time=travel_time)
+        return Question(means, tl.Snapping(threshold=threshold), moment, is_arrival=False, limit=travel_time)
 
     assert cost(request(), request(**other)) == pytest.approx(expected, abs=1e-9)
 

@@ -28,9 +28,9 @@ from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import PointsLike
+from traveltime_lab.question import MomentLike
 from traveltime_lab.runtime.progress import Progress
 from traveltime_lab.runtime.threads import side_by_side
-from traveltime_lab.search.query import MomentLike
 from traveltime_lab.search.time_map import area_query, area_table
 from traveltime_lab.settings import settings
 from traveltime_lab.surfaces.level_of_detail import DEFAULT_LEVEL

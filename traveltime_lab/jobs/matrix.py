@@ -24,10 +24,10 @@ from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import PointsLike
+from traveltime_lab.question import MomentLike
 from traveltime_lab.runtime.progress import Progress
 from traveltime_lab.search.pair_times import reachable_pairs
 from traveltime_lab.search.properties import names_for, numbers
-from traveltime_lab.search.query import MomentLike
 from traveltime_lab.search.time_filter import TableQuery, sparse_table, table_query
 from traveltime_lab.settings import one_thread
 from traveltime_lab.streets.snapping import Snaps

@@ -25,6 +25,7 @@ from traveltime_lab.network.report import Report, connectivity, timetable_facts
 from traveltime_lab.network.sources import in_words
 from traveltime_lab.network.views import NetworkViews
 from traveltime_lab.network.water import WaterBodies
+from traveltime_lab.question import Metric
 from traveltime_lab.runtime.memo import Derived, Memo
 from traveltime_lab.runtime.progress import CompilationBar
 from traveltime_lab.runtime.warnings import warn
@@ -32,7 +33,6 @@ from traveltime_lab.scenarios.apply import apply_changes, changes_of, check_stop
 from traveltime_lab.scenarios.changes import Change
 from traveltime_lab.scenarios.street_changes import AddStreet
 from traveltime_lab.streets import graph
-from traveltime_lab.streets.labels import Metric
 from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.streets.tables import StreetTables
 from traveltime_lab.transit.layer import TransitLayer

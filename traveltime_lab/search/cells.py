@@ -27,9 +27,10 @@ from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import PointsLike, read_points
+from traveltime_lab.question import MomentLike
 from traveltime_lab.runtime.progress import Progress, check_progress, watched
 from traveltime_lab.search.cell_times import CELL_PROPERTIES, SHARE, cell_times, outlines
-from traveltime_lab.search.query import MomentLike, Query, ask
+from traveltime_lab.search.query import Query, ask
 from traveltime_lab.search.receipts.record import with_receipt
 from traveltime_lab.surfaces import grids
 from traveltime_lab.surfaces.grids import Grid

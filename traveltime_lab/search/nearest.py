@@ -20,9 +20,10 @@ from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import PointsLike, read_points
+from traveltime_lab.question import MomentLike
 from traveltime_lab.runtime.progress import Progress, advance, check_progress, watched
 from traveltime_lab.search.properties import names_for
-from traveltime_lab.search.query import MomentLike, Query
+from traveltime_lab.search.query import Query
 from traveltime_lab.search.receipts.record import with_receipt
 from traveltime_lab.search.tables import geo_frame
 from traveltime_lab.search.time_filter import number_columns, table_query

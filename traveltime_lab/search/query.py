@@ -1,5 +1,5 @@
 """
-Validation of the arguments that all searches share, and the `Query` that they become.
+A question to a network: what is searched, on which graph, and the searches themselves.
 
 Each search has two levels. The public functions take and return tables. The array-level functions below them take a
 validated `Query` and snapped points and return arrays: `traveltime_lab.search.pair_times.pair_times` and
@@ -13,26 +13,22 @@ import datetime as dt
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
-
-import numpy as np
-import pandas as pd
+from typing import Any
 
 from traveltime_lab._arrays import FloatArray, IndexArray, Int64Array
-from traveltime_lab._checks import whole
-from traveltime_lab.errors import InputError, UnsupportedError
-from traveltime_lab.limits import FOREVER_S, MAX_WINDOW_S
-from traveltime_lab.modes.snapping import Snapping, as_snapping
+from traveltime_lab.errors import InputError
+from traveltime_lab.limits import FOREVER_S
+from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.modes.transportation import Transportation, as_transportation
-from traveltime_lab.moments import WEEKDAY_MORNING, Moment, resolve_moments
+from traveltime_lab.moments import WEEKDAY_MORNING, Moment
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import Points
+from traveltime_lab.question import Question
 from traveltime_lab.runtime.progress import advance
 from traveltime_lab.search.prepared_points import PreparedPoints
 from traveltime_lab.streets import k_nearest, matrix
 from traveltime_lab.streets.field import label_field, row_field
 from traveltime_lab.streets.graph import RoadGraph
-from traveltime_lab.streets.labels import Metric
 from traveltime_lab.streets.snapping import CAN_ARRIVE, CAN_LEAVE, Snaps, snap_points
 from traveltime_lab.surfaces.field import DistanceField, Field, StreetField
 from traveltime_lab.surfaces.islands import with_island
@@ -41,22 +37,73 @@ from traveltime_lab.transit.field import transit_field
 from traveltime_lab.transit.layer import TransitLayer
 from traveltime_lab.transit.query import TransitQuery, transit_query
 
-MomentLike: TypeAlias = dt.datetime | pd.Timestamp | np.datetime64 | str | None
-
 
 @dataclass(frozen=True)
 class Query:
-    """Validated parameters of a search."""
+    """
+    A question that is asked of a network.
+
+    Attributes
+    ----------
+    network : Network
+    question : Question
+    graph : RoadGraph
+        The graph of streets that is searched; with a timetable that of walking.
+    transit : TransitQuery, optional
+        The search of a timetable; None if streets only are searched.
+    needs_length : bool
+        Whether lengths are searched, too.
+    is_length : bool
+        Whether the limits of fastest routes are metres.
+    """
 
     network: Network
-    transportation: Transportation
-    snapping: Snapping
-    moment: Moment | None
-    is_arrival: bool
+    question: Question
     graph: RoadGraph
     transit: TransitQuery | None = None
     needs_length: bool = True
     is_length: bool = False
+
+    @classmethod
+    def of(cls, question: Question, network: Network, *, check: bool = True) -> Query:
+        """
+        Return the query of a question to a network; without a limit, one to a timetable is for snapping only.
+
+        Parameters
+        ----------
+        question : Question
+        network : Network
+        check : bool, default True
+            Whether to check that the timetable covers the moment and has the modes.
+        """
+        means, moment = question.transportation, question.moment
+        if not means.uses_timetable:
+            return cls(network, question, network.road_graph(means, moment, metric=question.metric))
+        if not question.limit:
+            return cls(network, replace(question, transportation=means.access), network.road_graph(means.access))
+        asked = transit_query(network.transit, question) if check else TransitQuery(transit_of(network), question)
+        # Lengths of journeys take as long as the search: who needs them asks for them.
+        return cls(network, question, asked.walking, asked, needs_length=False)
+
+    @property
+    def transportation(self) -> Transportation:
+        """The means of transportation."""
+        return self.question.transportation
+
+    @property
+    def snapping(self) -> Snapping:
+        """How points are snapped."""
+        return self.question.snapping
+
+    @property
+    def moment(self) -> Moment | None:
+        """The departure or arrival time."""
+        return self.question.moment
+
+    @property
+    def is_arrival(self) -> bool:
+        """Whether `moment` is the arrival time."""
+        return self.question.is_arrival
 
     @property
     def is_in_metres(self) -> bool:
@@ -65,7 +112,7 @@ class Query:
 
     def with_limit(self, limit: int) -> Query:
         """Return the query with another limit on the travel time of itineraries."""
-        return self if self.transit is None else replace(self, transit=replace(self.transit, limit=limit))
+        return self if self.transit is None else replace(self, transit=self.transit.asking(limit=limit))
 
     def snap(self, points: Points, *, is_origin: bool = True) -> Snaps:
         """Snap points to the streets of the mode; prepared points are snapped already."""
@@ -94,7 +141,7 @@ class Query:
     def field_from(self, snaps: Snaps, limit: float) -> Field:
         """Return the travel-time field of a search from (or to) a snapped point."""
         if self.transit is not None:
-            return transit_field(replace(self.transit, limit=math.ceil(limit)), snaps)
+            return transit_field(self.transit.asking(limit=math.ceil(limit)), snaps)
 
         def search(here: Snaps) -> Field:
             asked = (self.graph, here, self.snapping)
@@ -108,7 +155,7 @@ class Query:
         """Yield the blocks of a travel-time matrix, and report pairs as progress."""
         if self.transit is not None:
             found = travel_times.label_blocks(
-                replace(self.transit, limit=limit), starts, ends, with_length=self.needs_length
+                self.transit.asking(limit=limit), starts, ends, with_length=self.needs_length
             )
         else:
             found = matrix.label_blocks(
@@ -138,50 +185,12 @@ class Query:
         return k_nearest.nearest_places(self.network.streets, self.graph, *linked, self.snapping, k, limit)
 
 
-def ask(
-    network: Any,
-    transportation: Any,
-    departure_time: MomentLike,
-    arrival_time: MomentLike,
-    snapping: Any,
-    metric: Metric = "time",
-    *,
-    limit: int | None = None,
-    window: Any = None,
-    percents: tuple[float, ...] = (),
-    with_share: bool = False,
-    with_least: bool = True,
-) -> Query:
-    """Validate the arguments that all searches share; without a limit, the query is for snapping only."""
+def ask(network: Any, *arguments: Any, **keywords: Any) -> Query:
+    """Return the query for the arguments that all searches share; see `Question.of`."""
     if not isinstance(network, Network):
         msg = f"the first argument must be a Network; got {type(network).__name__}. Create one with build_network"
         raise InputError(msg)
-    transportation = as_transportation(transportation)
-    snapping = as_snapping(snapping)
-    moment, is_arrival = resolve_moments(departure_time, arrival_time, network.timezone)
-    if window is None and (percents or with_share):
-        msg = "percentiles and shares require a window of departures or arrivals; give one, such as window=3600"
-        raise InputError(msg)
-    if not transportation.uses_timetable:
-        if window is not None:
-            msg = f"window needs a timetable; transportation {transportation.type!r} has none"
-            raise InputError(msg)
-        graph = network.road_graph(transportation, moment, metric=metric)
-        return Query(network, transportation, snapping, moment, is_arrival, graph)
-    if metric == "distance":
-        msg = f"distance_map supports streets only; transportation {transportation.type!r} uses a timetable"
-        raise UnsupportedError(msg)
-    if limit is None:
-        return Query(
-            network, transportation.access, snapping, moment, is_arrival, network.road_graph(transportation.access)
-        )
-    seconds = 0 if window is None else whole(window, "window", 1, MAX_WINDOW_S, "seconds")
-    asked = transit_query(
-        network.transit, transportation, snapping, moment, is_arrival=is_arrival, limit=limit, window=seconds,
-        percents=percents, with_share=with_share, with_least=with_least,
-    )  # fmt: skip
-    # Lengths of journeys take as long as the search: who needs them asks for them.
-    return Query(network, transportation, snapping, moment, is_arrival, asked.walking, asked, needs_length=False)
+    return Query.of(Question.of(network.timezone, *arguments, **keywords), network)
 
 
 def typical_day_of(network: Network, arguments: Mapping[str, Any]) -> dt.date | None:

@@ -25,6 +25,7 @@ from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import PointsLike, read_points
+from traveltime_lab.question import MomentLike
 from traveltime_lab.runtime.progress import Progress, advance, check_progress, watched
 from traveltime_lab.search.pairs import (
     PairIndex,
@@ -36,7 +37,7 @@ from traveltime_lab.search.pairs import (
     seconds_of,
 )
 from traveltime_lab.search.properties import PROPERTIES, column, names_for
-from traveltime_lab.search.query import MomentLike, Query, ask
+from traveltime_lab.search.query import Query, ask
 from traveltime_lab.search.receipts.record import with_receipt
 from traveltime_lab.streets.directions import Narrator
 from traveltime_lab.streets.paths import paths

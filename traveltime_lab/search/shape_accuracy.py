@@ -27,7 +27,8 @@ from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import PointsLike, read_points
-from traveltime_lab.search.query import MomentLike, Query, ask
+from traveltime_lab.question import MomentLike
+from traveltime_lab.search.query import Query, ask
 from traveltime_lab.search.time_map import ask_distance
 from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.matrix import Block

@@ -30,10 +30,11 @@ from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import Points, PointsLike, read_points
+from traveltime_lab.question import MomentLike
 from traveltime_lab.rounding import most_s
 from traveltime_lab.runtime.interrupts import checkpoint
 from traveltime_lab.runtime.progress import Progress, advance, check_progress, watched
-from traveltime_lab.search.query import MomentLike, Query, ask
+from traveltime_lab.search.query import Query, ask
 from traveltime_lab.search.receipts.record import with_receipt
 from traveltime_lab.search.tables import geo_frame
 from traveltime_lab.streets.snapping import OUTSIDE, SNAPPED, Snaps, on_closed_streets

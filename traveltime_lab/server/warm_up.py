@@ -11,7 +11,7 @@ import numpy as np
 
 from traveltime_lab.errors import TravelTimeError
 from traveltime_lab.modes.transportation import Transportation
-from traveltime_lab.search.query import MomentLike
+from traveltime_lab.question import MomentLike
 from traveltime_lab.search.time_map import shape_style
 from traveltime_lab.server.atlas import Atlas, Map
 from traveltime_lab.server.contract.limits import DEFAULT_LEVEL_OF_DETAIL

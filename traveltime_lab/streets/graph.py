@@ -24,11 +24,12 @@ from traveltime_lab._arrays import BoolArray, Int32Array, Int64Array, indptr_of
 from traveltime_lab.kernels.records import Arcs, Directed, Ports
 from traveltime_lab.kernels.street import reduction, road
 from traveltime_lab.modes.transportation import Transportation
+from traveltime_lab.question import Metric
 from traveltime_lab.runtime.memo import Memo
 from traveltime_lab.runtime.warnings import warn
 from traveltime_lab.streets import costs
 from traveltime_lab.streets import labels as label_parts
-from traveltime_lab.streets.labels import Metric, make_labels
+from traveltime_lab.streets.labels import make_labels
 from traveltime_lab.streets.tables import (
     StreetTables,
 )

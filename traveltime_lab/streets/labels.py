@@ -8,18 +8,16 @@ milliseconds and centimetres in a graph of times, centimetres and milliseconds i
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from traveltime_lab._arrays import Int64Array
 from traveltime_lab.kernels.street import road
+from traveltime_lab.question import Metric
 from traveltime_lab.rounding import most_ms
 from traveltime_lab.streets import costs
-
-Metric = Literal["time", "distance"]
-
 
 _LENGTH_MASK = int(road.LENGTH_MASK)
 

@@ -12,10 +12,10 @@ import numpy as np
 from traveltime_lab._arrays import FloatArray
 from traveltime_lab.crs import LocalFrame, wrap_degrees
 from traveltime_lab.modes.transportation import Transportation, as_transportation
+from traveltime_lab.question import Metric
 from traveltime_lab.runtime.memo import Derived, Memo
 from traveltime_lab.streets import costs
 from traveltime_lab.streets.graph import RoadGraph, Topology, weigh
-from traveltime_lab.streets.labels import Metric
 from traveltime_lab.streets.restriction_hours import timed_holding
 from traveltime_lab.streets.tables import StreetTables
 from traveltime_lab.streets.topology import build_topology

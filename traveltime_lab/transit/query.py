@@ -17,8 +17,8 @@ import contextlib
 import datetime as dt
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -27,7 +27,8 @@ from traveltime_lab._arrays import FloatArray, Int32Array, Int64Array
 from traveltime_lab.errors import InputError, MomentError, NoServiceError
 from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.modes.transportation import Transportation
-from traveltime_lab.moments import Moment, TypicalMoment
+from traveltime_lab.moments import TypicalMoment
+from traveltime_lab.question import Question
 from traveltime_lab.rounding import most_ms
 from traveltime_lab.runtime.memo import Derived
 from traveltime_lab.streets.graph import RoadGraph
@@ -72,35 +73,67 @@ class TransitQuery:
     Attributes
     ----------
     layer : TransitLayer
-    transportation : Transportation
-    snapping : Snapping
-    moment : datetime
-        Timezone-aware departure from the origins, or arrival at the destinations.
-    is_arrival : bool
-        Whether `moment` is an arrival.
-    limit : int
-        Longest travel time in seconds.
-    window : int
-        Length of the window after the departure, or before the arrival, in seconds.
-    percents : tuple of float
-        Percentiles of the travel times over the window to compute.
-    with_share : bool
-        Whether to compute the share of departures in the window with a travel time within the limit.
-    with_least : bool
-        Whether to compute the least travel time over all departures of the window; otherwise it is that of the
-        departures that percentiles and shares are computed from.
+    question : Question
+        Its moment is a date and time.
     """
 
     layer: TransitLayer
-    transportation: Transportation
-    snapping: Snapping
-    moment: dt.datetime
-    is_arrival: bool
-    limit: int
-    window: int = 0
-    percents: tuple[float, ...] = ()
-    with_share: bool = False
-    with_least: bool = True
+    question: Question
+
+    @property
+    def transportation(self) -> Transportation:
+        """The means of transportation."""
+        return self.question.transportation
+
+    @property
+    def snapping(self) -> Snapping:
+        """How points are snapped."""
+        return self.question.snapping
+
+    @property
+    def moment(self) -> dt.datetime:
+        """The departure from the origins, or the arrival at the destinations, timezone-aware."""
+        moment = self.question.moment
+        assert isinstance(moment, dt.datetime)
+        return moment
+
+    @property
+    def is_arrival(self) -> bool:
+        """Whether `moment` is an arrival."""
+        return self.question.is_arrival
+
+    @property
+    def limit(self) -> int:
+        """Longest travel time in seconds."""
+        return self.question.limit
+
+    @property
+    def window(self) -> int:
+        """Length of the window after the departure, or before the arrival, in seconds."""
+        return self.question.window
+
+    @property
+    def percents(self) -> tuple[float, ...]:
+        """Percentiles of the travel times over the window to compute."""
+        return self.question.percents
+
+    @property
+    def with_share(self) -> bool:
+        """Whether the share of departures in the window with a travel time within the limit is wanted."""
+        return self.question.with_share
+
+    @property
+    def with_least(self) -> bool:
+        """
+        Whether the least travel time over all departures of the window is wanted.
+
+        Otherwise it is that of the departures that percentiles and shares are computed from.
+        """
+        return self.question.with_least
+
+    def asking(self, **changes: Any) -> TransitQuery:
+        """Return the query with changes of its question."""
+        return TransitQuery(self.layer, replace(self.question, **changes))
 
     # Streets
 
@@ -218,21 +251,9 @@ class TransitQuery:
         return links.later((means.access_penalty + means.pt_change_delay) * 1000) if is_origin else links
 
 
-def transit_query(
-    layer: TransitLayer | None,
-    transportation: Transportation,
-    snapping: Snapping,
-    moment: Moment | None,
-    *,
-    is_arrival: bool,
-    limit: int,
-    window: int = 0,
-    percents: tuple[float, ...] = (),
-    with_share: bool = False,
-    with_least: bool = True,
-) -> TransitQuery:
+def transit_query(layer: TransitLayer | None, question: Question) -> TransitQuery:
     """
-    Check a query with a timetable.
+    Check a question to a timetable.
 
     Raises
     ------
@@ -243,25 +264,23 @@ def transit_query(
     MomentError
         If there is no moment, or the timetable does not cover it.
     """
-    kind = transportation.type
+    moment, kind = question.moment, question.transportation.type
     if layer is None:
         msg = f"transportation {kind!r} needs a timetable, which this network has not; build it with gtfs=[...]"
         raise InputError(msg)
     if moment is None:
         msg = f"transportation {kind!r} needs departure_time or arrival_time: timetables differ by date and hour"
         raise MomentError(msg)
-    check_modes(layer.timetable.routes, transportation)
-    name = "arrival_time" if is_arrival else "departure_time"
+    check_modes(layer.timetable.routes, question.transportation)
+    name = "arrival_time" if question.is_arrival else "departure_time"
     if isinstance(moment, TypicalMoment):
         name = f"{name} ({moment.value})"
-        moment = typical_moment(layer, is_arrival=is_arrival)
+        moment = typical_moment(layer, is_arrival=question.is_arrival)
         listener = _days_to.get()
         if listener is not None:
             listener(moment.date())
     layer.timetable.check_moment(moment, name=name)
-    return TransitQuery(
-        layer, transportation, snapping, moment, is_arrival, limit, window, percents, with_share, with_least
-    )
+    return TransitQuery(layer, replace(question, moment=moment))
 
 
 def typical_moment(layer: TransitLayer, *, is_arrival: bool) -> dt.datetime:

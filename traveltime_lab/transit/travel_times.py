@@ -80,7 +80,7 @@ def label_blocks(
         if not query.has_spread:
             yield from blocks
             return
-        spreads = label_blocks(replace(query, with_least=False), origins, destinations)
+        spreads = label_blocks(query.asking(with_least=False), origins, destinations)
         for block, other in zip(blocks, spreads, strict=True):
             yield replace(block, spread=other.spread)
         return

@@ -23,6 +23,7 @@ from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import PointsLike, as_table, read_points
+from traveltime_lab.question import MomentLike
 from traveltime_lab.runtime.executors import check_executor
 from traveltime_lab.runtime.progress import Progress, check_progress, watched
 from traveltime_lab.search.accessibility.decay import Decay, as_decay
@@ -39,7 +40,7 @@ from traveltime_lab.search.accessibility.measures import (
 )
 from traveltime_lab.search.accessibility.workers import PassesByWorkers
 from traveltime_lab.search.amounts import amounts_of
-from traveltime_lab.search.query import MomentLike, ask
+from traveltime_lab.search.query import ask
 from traveltime_lab.search.receipts.record import with_receipt
 from traveltime_lab.search.tables import geo_frame
 from traveltime_lab.streets.snapping import OUTSIDE, SNAPPED, Snaps, on_closed_streets

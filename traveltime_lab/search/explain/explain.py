@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pandas as pd
@@ -18,19 +18,20 @@ from traveltime_lab._checks import whole
 from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.errors import InputError, NoServiceError
 from traveltime_lab.itinerary import Route
-from traveltime_lab.limits import MAX_TRAVEL_TIME_S, MAX_WINDOW_S
-from traveltime_lab.modes.snapping import Snapping, as_snapping
-from traveltime_lab.modes.transportation import Transportation, as_transportation
-from traveltime_lab.moments import TypicalMoment, resolve_moments
+from traveltime_lab.limits import MAX_TRAVEL_TIME_S
+from traveltime_lab.modes.snapping import Snapping
+from traveltime_lab.modes.transportation import Transportation
+from traveltime_lab.moments import TypicalMoment
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import Points, PointsLike, read_points
+from traveltime_lab.question import MomentLike, Question
 from traveltime_lab.runtime.warnings import warn
 from traveltime_lab.search.explain.reasons import Explanation, made_of, parts_of
 from traveltime_lab.search.explain.relaxations import Pair
-from traveltime_lab.search.explain.requests import Request, changed_options
+from traveltime_lab.search.explain.requests import changed_options
 from traveltime_lab.search.explain.streets import Findings, add_moved, by_other_means, on_streets
 from traveltime_lab.search.explain.transit import by_timetable
-from traveltime_lab.search.query import MomentLike, transit_of, typical_day_of
+from traveltime_lab.search.query import transit_of, typical_day_of
 from traveltime_lab.search.routes import routes
 from traveltime_lab.search.time_filter import time_filter
 from traveltime_lab.transit.query import typical_moment
@@ -193,25 +194,26 @@ class _Asked:
     origin: Any
     destination: Any
     given: dict[str, Any]
-    request: Request = field(init=False)
+    request: Question = field(init=False)
     weekday_morning: dt.date | None = field(init=False)
 
     def __post_init__(self) -> None:
         given = self.given
         self.weekday_morning = typical_day_of(self.network, given)
-        means = as_transportation(given["transportation"])
-        moment, is_arrival = resolve_moments(given["departure_time"], given["arrival_time"], self.network.timezone)
-        if isinstance(moment, TypicalMoment) and means.uses_timetable:
-            moment = typical_moment(transit_of(self.network), is_arrival=is_arrival)
-        snapping = as_snapping(given["snapping"])
         limit = whole(given["travel_time"], "travel_time", 1, MAX_TRAVEL_TIME_S, "seconds")
-        window = 0 if given["window"] is None else whole(given["window"], "window", 1, MAX_WINDOW_S, "seconds")
-        self.request = Request(means, snapping, moment, is_arrival, limit, window)
+        asked = Question.of(
+            self.network.timezone, given["transportation"], given["departure_time"], given["arrival_time"],
+            given["snapping"], limit=limit, window=given["window"],
+        )  # fmt: skip
+        if isinstance(asked.moment, TypicalMoment) and asked.transportation.uses_timetable:
+            moment = typical_moment(transit_of(self.network), is_arrival=asked.is_arrival)
+            asked = replace(asked, moment=moment)
+        self.request = asked
 
-    def arguments(self, request: Request) -> dict[str, Any]:
+    def arguments(self, request: Question) -> dict[str, Any]:
         """Return a request as arguments of `time_filter`; unchanged arguments keep the form that the caller gave."""
         mine, found = self.request, dict(self.given)
-        found["travel_time"] = request.travel_time
+        found["travel_time"] = request.limit
         if request.transportation != mine.transportation:
             found["transportation"] = request.transportation
         if request.moment != mine.moment:
@@ -222,7 +224,7 @@ class _Asked:
             found["window"] = request.window or None
         return {name: value for name, value in found.items() if value is not None}
 
-    def first_that_works(self, candidates: list[Request]) -> Request | None:
+    def first_that_works(self, candidates: list[Question]) -> Question | None:
         """Return the first request with which `time_filter` reaches the destination."""
         for request in candidates:
             try:
@@ -233,7 +235,7 @@ class _Asked:
                 return request
         return None
 
-    def route(self, request: Request) -> Route | None:
+    def route(self, request: Question) -> Route | None:
         """Return the route of a request, which may take up to 12 hours."""
         arguments = self.arguments(request)
         del arguments["travel_time"]
@@ -244,14 +246,14 @@ class _Asked:
         return found
 
 
-def _advice(asked: _Asked, best: Request | None) -> str:
+def _advice(asked: _Asked, best: Question | None) -> str:
     """Return a sentence on what the nearest request changes."""
     if best is None:
         return ""
     mine = asked.request
     changes: dict[str, Any] = {}
-    if best.travel_time != mine.travel_time:
-        changes["travel_time"] = best.travel_time
+    if best.limit != mine.limit:
+        changes["travel_time"] = best.limit
     if best.moment != mine.moment and isinstance(best.moment, dt.datetime):
         changes["arrival_time" if mine.is_arrival else "departure_time"] = best.moment.isoformat()
     changes |= changed_options(mine.transportation, best.transportation)

@@ -25,8 +25,9 @@ from traveltime_lab.limits import FOREVER_S, MAX_ROUTE_TIME_S, MAX_TRAVEL_TIME_S
 from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import Points
+from traveltime_lab.question import Question
 from traveltime_lab.rounding import whole_seconds
-from traveltime_lab.search.explain.requests import PARAMETERS, WALK, Request, cost, loosened
+from traveltime_lab.search.explain.requests import PARAMETERS, WALK, cost, loosened, ways
 from traveltime_lab.search.query import Query, transit_of
 from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.costs import connector_kph
@@ -34,7 +35,7 @@ from traveltime_lab.streets.labels import limit_label
 from traveltime_lab.streets.local_pairs import local_labels
 from traveltime_lab.streets.snapping import ANY, CAN_ARRIVE, CAN_LEAVE, SNAPPED, Snaps, metres_to_streets
 from traveltime_lab.transit import service_days, travel_times
-from traveltime_lab.transit.query import SAMPLE_S, TransitQuery
+from traveltime_lab.transit.query import SAMPLE_S
 from traveltime_lab.transit.stop_reach import StopLinks
 from traveltime_lab.transit.timetable import service_warnings_to
 
@@ -73,7 +74,7 @@ class Around(NamedTuple):
         both = [journey for journey in (self.after, self.before) if journey is not None]
         return min(both, key=lambda journey: abs(journey.moment - moment), default=None)
 
-    def request(self, given: Request) -> Request | None:
+    def request(self, given: Question) -> Question | None:
         """Return a request with the nearest time at which it reaches the destination, considering its window."""
         assert isinstance(given.moment, dt.datetime)
         nearest = self.nearest(given.moment)
@@ -90,7 +91,7 @@ class Around(NamedTuple):
 class Solution(NamedTuple):
     """A relaxed request, its relaxed parameters, and the itineraries around the given time if this was relaxed."""
 
-    request: Request
+    request: Question
     parameters: frozenset[str]
     around: Around | None
 
@@ -100,42 +101,28 @@ class Pair:
 
     def __init__(self, network: Network, origin: Points, destination: Points) -> None:
         self.network, self.origin, self.destination = network, origin, destination
-        self._known: dict[Request, int | None] = {}
+        self._known: dict[Question, int | None] = {}
 
-    def query(self, request: Request) -> Query:
-        """Return the query of a request, without validating its limits and its date."""
-        means, moment = request.transportation, request.moment
-        common = (self.network, means, request.snapping, moment, request.is_arrival)
-        if not means.uses_timetable:
-            return Query(*common, self.network.road_graph(means, moment), needs_length=False)
-        assert isinstance(moment, dt.datetime)
-        asked = TransitQuery(
-            transit_of(self.network),
-            means,
-            request.snapping,
-            moment,
-            request.is_arrival,
-            request.travel_time,
-            request.window,
-        )
-        return Query(*common, asked.walking, asked)
+    def query(self, request: Question) -> Query:
+        """Return the query of a request, without checking its date."""
+        return replace(Query.of(request, self.network, check=False), needs_length=False)
 
-    def snaps(self, request: Request) -> tuple[Snaps, Snaps]:
+    def snaps(self, request: Question) -> tuple[Snaps, Snaps]:
         """Return the snapped origin and destination."""
         query = self.query(request)
         return query.snap(self.origin), query.snap(self.destination, is_origin=False)
 
-    def milliseconds(self, request: Request) -> int | None:
+    def milliseconds(self, request: Question) -> int | None:
         """Return the travel time in milliseconds, None if it exceeds the limit."""
         if request not in self._known:
             query = self.query(request)
             starts, ends = query.snap(self.origin), query.snap(self.destination, is_origin=False)
-            (block,) = query.blocks(starts, ends, request.travel_time)
+            (block,) = query.blocks(starts, ends, request.limit)
             label = int(block.labels[0, 0])
             self._known[request] = None if label == road.UNREACHED else label_parts.ms(label)
         return self._known[request]
 
-    def is_on_island(self, request: Request) -> bool:
+    def is_on_island(self, request: Question) -> bool:
         """Return whether the trip stays on an island of the network, see `traveltime_lab.streets.local_pairs`."""
         if request.transportation.uses_timetable:
             return False
@@ -143,7 +130,7 @@ class Pair:
         graph = self.query(request).graph
         return bool(local_labels(graph, *self.snaps(request), request.snapping, zero, zero, forever)[0].size)
 
-    def reaches(self, request: Request) -> bool:
+    def reaches(self, request: Question) -> bool:
         """Return whether a request reaches the destination."""
         return self.milliseconds(request) is not None
 
@@ -153,18 +140,18 @@ class Pair:
 
     # Streets
 
-    def means(self, request: Request, side: str) -> Transportation:
+    def means(self, request: Question, side: str) -> Transportation:
         """Return the means of transportation on streets at a side, "origin" or "destination"."""
         means = request.transportation
         if not means.uses_timetable:
             return means
         return means.access if side == "origin" else means.egress
 
-    def farthest_m(self, request: Request, side: str) -> float:
+    def farthest_m(self, request: Question, side: str) -> float:
         """Return the largest distance to a street that is suggested; a farther one is beyond any limit on foot."""
         return connector_kph(self.means(request, side)) / 3.6 * MAX_TRAVEL_TIME_S
 
-    def street_distances(self, request: Request, side: str) -> tuple[float, float]:
+    def street_distances(self, request: Question, side: str) -> tuple[float, float]:
         """
         Return the distance in metres to the nearest street of the main network, and to the nearest street at all.
 
@@ -181,7 +168,7 @@ class Pair:
         )  # fmt: skip
         return float(main), float(nearest)
 
-    def nearest_distance(self, request: Request, side: str) -> float:
+    def nearest_distance(self, request: Question, side: str) -> float:
         """Return the distance in metres to the nearest street, even across water; inf beyond the threshold."""
         points = self.origin if side == "origin" else self.destination
         means = self.means(request, side)
@@ -191,7 +178,7 @@ class Pair:
         )  # fmt: skip
         return float(found[0])
 
-    def thresholds(self, request: Request) -> list[int]:
+    def thresholds(self, request: Question) -> list[int]:
         """Return the thresholds with which both sides are snapped, in increasing order from the given one."""
         given = request.snapping.threshold
         sides = [self.street_distances(request, side) for side in ("origin", "destination")]
@@ -200,13 +187,13 @@ class Pair:
         tried = [replace(request, snapping=replace(request.snapping, threshold=t)) for t in sorted(every) if t >= given]
         return [each.snapping.threshold for each in tried if self.is_snapped(each)]
 
-    def is_snapped(self, request: Request) -> bool:
+    def is_snapped(self, request: Question) -> bool:
         """Return whether origin and destination are snapped."""
         return all(int(snaps.status[0]) == SNAPPED for snaps in self.snaps(request))
 
     # Timetables
 
-    def journeys(self, request: Request, begin: dt.datetime, seconds: int) -> list[Journey]:
+    def journeys(self, request: Question, begin: dt.datetime, seconds: int) -> list[Journey]:
         """
         Return the itineraries within the limit that depart (or arrive) in an interval, in chronological order.
 
@@ -235,7 +222,7 @@ class Pair:
             (links.stops, links.ms), asked.at(search) + steps * 1000, StopLinks(reach.indptr, reach.stops, reach.ms),
             asked.options, is_arrival=request.is_arrival,
         )[:, 0]  # fmt: skip
-        kept = np.flatnonzero(whole_seconds(times) <= request.travel_time)
+        kept = np.flatnonzero(whole_seconds(times) <= request.limit)
         every = [Journey(int(times[k]), _shifted(moment, int(steps[k]))) for k in kept]
         walk = self.milliseconds(request.on_foot)
         if walk is not None:
@@ -251,13 +238,13 @@ class Pair:
             return False
         return True
 
-    def around(self, request: Request, within_s: float = _WINDOWS_S[-1]) -> Around:
+    def around(self, request: Question, within_s: float = _WINDOWS_S[-1]) -> Around:
         """Return the itineraries before and after the time of a request, within a day (or less) of it."""
         moment = request.moment
         assert isinstance(moment, dt.datetime)
         return self._around(request, moment, within_s) if self.is_covered(moment) else Around(None, None)
 
-    def on_other_days(self, request: Request) -> Around:
+    def on_other_days(self, request: Question) -> Around:
         """Return the nearest itinerary on other days with different services, as the one before or the one after."""
         moment = request.moment
         assert isinstance(moment, dt.datetime)
@@ -274,7 +261,7 @@ class Pair:
                 return Around(best, None) if best.moment < moment else Around(None, best)
         return Around(None, None)
 
-    def _around(self, request: Request, moment: dt.datetime, within_s: float) -> Around:
+    def _around(self, request: Question, moment: dt.datetime, within_s: float) -> Around:
         """Return the itineraries before and after a time, nearest first searched."""
         ends = [end for end in _WINDOWS_S if end < within_s] + [math.ceil(within_s)]
 
@@ -298,15 +285,15 @@ def _shifted(moment: dt.datetime, seconds: float) -> dt.datetime:
     return (moment.astimezone(dt.UTC) + dt.timedelta(seconds=seconds)).astimezone(moment.tzinfo)
 
 
-def solutions(pair: Pair, request: Request) -> list[Solution]:
+def solutions(pair: Pair, request: Question) -> list[Solution]:
     """
     Return the relaxed requests that reach the destination with a timetable, the nearest first.
 
     Parameters
     ----------
     pair : Pair
-    request : Request
-        Request that does not reach the destination, with both sides snapped.
+    request : Question
+        Question that does not reach the destination, with both sides snapped.
 
     Returns
     -------
@@ -316,17 +303,17 @@ def solutions(pair: Pair, request: Request) -> list[Solution]:
     moment = request.moment
     assert isinstance(moment, dt.datetime)
     is_covered = pair.is_covered(moment)
-    walk = replace(request, transportation=request.transportation.egress, window=0, travel_time=MAX_TRAVEL_TIME_S)
+    walk = replace(request, transportation=request.transportation.egress, window=0, limit=MAX_TRAVEL_TIME_S)
     on_foot = pair.milliseconds(walk)
     most_s, found = MAX_TRAVEL_TIME_S, []
     longest = request.transportation.direct_walking_time
-    if on_foot is not None and whole_seconds(on_foot) > request.on_foot.travel_time:
+    if on_foot is not None and whole_seconds(on_foot) > request.on_foot.limit:
         seconds = whole_seconds(on_foot)
         if longest is None:
             # An itinerary that takes less time than walking includes a transit leg.
             most_s = seconds - 1
         if is_covered:
-            longer = replace(request, travel_time=max(request.travel_time, seconds))
+            longer = replace(request, limit=max(request.limit, seconds))
             if longest is not None:
                 longer = longer.using(direct_walking_time=max(longest, seconds))
             found.append(Solution(longer, frozenset({WALK}), None))
@@ -341,7 +328,7 @@ def solutions(pair: Pair, request: Request) -> list[Solution]:
     return sorted(found, key=lambda each: cost(request, each.request) + _ON_FOOT * (WALK in each.parameters))
 
 
-def _solutions(pair: Pair, request: Request, most_s: int) -> list[Solution]:
+def _solutions(pair: Pair, request: Question, most_s: int) -> list[Solution]:
     """Return the solutions at the time of the request, or within a day of it, with travel times of up to `most_s`."""
     plain = _plain(request, most_s)
     found: list[Solution] = []
@@ -377,7 +364,7 @@ def _solutions(pair: Pair, request: Request, most_s: int) -> list[Solution]:
     return found
 
 
-def _on_other_days(pair: Pair, request: Request, most_s: int) -> list[Solution]:
+def _on_other_days(pair: Pair, request: Question, most_s: int) -> list[Solution]:
     """Return a solution on another day with as few relaxed parameters as possible, or none."""
     plain = _plain(request, most_s)
     everything = pair.on_other_days(loosened(request, plain, most_s))
@@ -392,13 +379,13 @@ def _on_other_days(pair: Pair, request: Request, most_s: int) -> list[Solution]:
     return []
 
 
-def _plain(request: Request, most_s: int) -> list[str]:
+def _plain(request: Question, most_s: int) -> list[str]:
     """Return the parameters of a request that can be relaxed, besides its time."""
     return [parameter for parameter in PARAMETERS[:-1] if loosened(request, [parameter], most_s) != request]
 
 
 def _at_other_time(
-    pair: Pair, request: Request, loose: Request, parameters: frozenset[str], around: Around
+    pair: Pair, request: Question, loose: Question, parameters: frozenset[str], around: Around
 ) -> Solution | None:
     """Return the solution at the nearest of two itineraries, None if there is none at another time."""
     later = around.request(loose)
@@ -413,7 +400,7 @@ def _subsets(parameters: list[str]) -> Iterator[frozenset[str]]:
         yield from map(frozenset, itertools.combinations(parameters, size))
 
 
-def _tightest(pair: Pair, given: Request, loose: Request, parameters: frozenset[str]) -> Request:
+def _tightest(pair: Pair, given: Question, loose: Question, parameters: frozenset[str]) -> Question:
     """Tighten the parameters of a request in different orders and return the cheapest result."""
     orders = (("max_changes", "ways", "travel_time"), ("travel_time", "ways", "max_changes"))
     every = []
@@ -426,28 +413,28 @@ def _tightest(pair: Pair, given: Request, loose: Request, parameters: frozenset[
     return min(every, key=lambda tight: cost(given, tight))
 
 
-def _tight_time(pair: Pair, given: Request, loose: Request) -> Request:
+def _tight_time(pair: Pair, given: Question, loose: Question) -> Question:
     """Return a request with the smallest sufficient travel time."""
     ms = pair.milliseconds(loose)
     assert ms is not None
-    return replace(loose, travel_time=max(given.travel_time, whole_seconds(ms)))
+    return replace(loose, limit=max(given.limit, whole_seconds(ms)))
 
 
-def _tight_ways(pair: Pair, given: Request, loose: Request) -> Request:
+def _tight_ways(pair: Pair, given: Question, loose: Question) -> Question:
     """Return a request with the smallest sufficient access and egress times, determined one after the other."""
-    for name in loose.ways:
+    for name in ways(loose):
         low, high = (int(getattr(each.transportation, name)) for each in (given, loose))
         least = least_that(partial(_reaches_with, pair, loose, name), low, high)
         loose = loose.using(**{name: least})
     return loose
 
 
-def _reaches_with(pair: Pair, request: Request, name: str, value: int) -> bool:
+def _reaches_with(pair: Pair, request: Question, name: str, value: int) -> bool:
     """Return whether a request reaches the destination with another value of an option."""
     return pair.reaches(request.using(**{name: value}))
 
 
-def _tight_changes(pair: Pair, given: Request, loose: Request) -> Request:
+def _tight_changes(pair: Pair, given: Question, loose: Question) -> Question:
     """Return a request with the smallest sufficient number of transfers."""
     low = given.transportation.max_changes
     assert low is not None

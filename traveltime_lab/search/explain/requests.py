@@ -8,14 +8,13 @@ import dataclasses
 import datetime as dt
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from traveltime_lab.limits import MAX_TRAVEL_TIME_S
-from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.modes.table import ALL_VEHICLES, STREET_MODES, WALKING, with_all_vehicles
 from traveltime_lab.modes.transportation import Transportation
-from traveltime_lab.moments import Moment
+from traveltime_lab.question import Question
 
 #: Parameters of a timetable request that can be relaxed, in the order in which sets of equal size are reported.
 PARAMETERS: Final = ("travel_time", "ways", "max_changes", "vehicles", "moment")
@@ -28,74 +27,36 @@ USUAL_TRANSFER_S: Final = Transportation(ALL_VEHICLES).transfer_walking_time
 _NEAR_H: Final = 6.0
 
 
-@dataclass(frozen=True)
-class Request:
-    """
-    Parameters of a search between two points.
-
-    Attributes
-    ----------
-    transportation : Transportation
-    snapping : Snapping
-    moment : datetime, TypicalMoment or None
-        Departure or arrival time; a datetime if the type has a timetable.
-    is_arrival : bool
-        Whether `moment` is the arrival time.
-    travel_time : int
-        Maximum travel time in seconds.
-    window : int
-        Length of the window in seconds, 0 for none.
-    """
-
-    transportation: Transportation
-    snapping: Snapping
-    moment: Moment | None
-    is_arrival: bool
-    travel_time: int
-    window: int = 0
-
-    def using(self, **options: Any) -> Request:
-        """Return the request with changed options of its transportation."""
-        return replace(self, transportation=replace(self.transportation, **options))
-
-    @property
-    def on_foot(self) -> Request:
-        """The request for walking all the way, within its limit."""
-        longest = self.transportation.direct_walking_time
-        seconds = self.travel_time if longest is None else min(self.travel_time, longest)
-        return replace(self, transportation=self.transportation.egress, window=0, travel_time=seconds)
-
-    @property
-    def walks(self) -> tuple[str, ...]:
-        """The options that limit walks and ways, and that can be relaxed."""
-        is_less = self.transportation.transfer_walking_time < USUAL_TRANSFER_S
-        return (*self.ways, "transfer_walking_time") if is_less else self.ways
-
-    @property
-    def ways(self) -> tuple[str, ...]:
-        """The options that limit the access and egress times of this request, access last."""
-        return tuple(dict.fromkeys((WALKING.access_option, self.transportation.street.access_option)))
+def walks(question: Question) -> tuple[str, ...]:
+    """Return the options that limit walks and ways, and that can be relaxed."""
+    is_less = question.transportation.transfer_walking_time < USUAL_TRANSFER_S
+    return (*ways(question), "transfer_walking_time") if is_less else ways(question)
 
 
-def loosened(request: Request, parameters: Iterable[str], most_s: int = MAX_TRAVEL_TIME_S) -> Request:
+def ways(question: Question) -> tuple[str, ...]:
+    """Return the options that limit the access and egress times of a question, access last."""
+    return tuple(dict.fromkeys((WALKING.access_option, question.transportation.street.access_option)))
+
+
+def loosened(request: Question, parameters: Iterable[str], most_s: int = MAX_TRAVEL_TIME_S) -> Question:
     """Return a request with some parameters fully relaxed, the travel time to `most_s`; the time is not changed."""
     chosen = set(parameters)
     if "travel_time" in chosen:
-        request = replace(request, travel_time=max(request.travel_time, most_s))
+        request = replace(request, limit=max(request.limit, most_s))
     if "vehicles" in chosen:
         request = request.using(type=with_all_vehicles(request.transportation.mode).name, modes=())
     if "max_changes" in chosen:
         request = request.using(max_changes=None)
     if "ways" in chosen:
         # Access and egress cannot take longer than the whole itinerary.
-        wide = {name: max(getattr(request.transportation, name), request.travel_time) for name in request.ways}
-        if "transfer_walking_time" in request.walks:
+        wide = {name: max(getattr(request.transportation, name), request.limit) for name in ways(request)}
+        if "transfer_walking_time" in walks(request):
             wide["transfer_walking_time"] = USUAL_TRANSFER_S
         request = request.using(**wide)
     return request
 
 
-def cost(given: Request, other: Request) -> float:
+def cost(given: Question, other: Question) -> float:
     """
     Return the distance of a request from the given one.
 
@@ -103,7 +64,7 @@ def cost(given: Request, other: Request) -> float:
     another time 1 for each hour up to six hours and 0.5 more for each doubling of these.
     """
     means, others = given.transportation, other.transportation
-    total = 2.0 * math.log2(other.travel_time / given.travel_time)
+    total = 2.0 * math.log2(other.limit / given.limit)
     for name in (*(mode.access_option for mode in STREET_MODES.values()), "transfer_walking_time"):
         total += math.log2((getattr(others, name) + 60) / (getattr(means, name) + 60))
     if means.max_changes is not None:

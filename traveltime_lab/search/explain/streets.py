@@ -15,10 +15,11 @@ from traveltime_lab.kernels.street.nearest import DETOUR_M
 from traveltime_lab.limits import FOREVER_S, MAX_TRAVEL_TIME_S
 from traveltime_lab.modes.table import BASE_MODES, applies, with_ferry
 from traveltime_lab.modes.transportation import Transportation
+from traveltime_lab.question import Question
 from traveltime_lab.rounding import whole_seconds
 from traveltime_lab.search.explain.reasons import Reason, distance, duration, parts_words
 from traveltime_lab.search.explain.relaxations import Pair
-from traveltime_lab.search.explain.requests import Request, changed_options, cost
+from traveltime_lab.search.explain.requests import changed_options, cost, walks
 from traveltime_lab.search.pairs import component_of
 from traveltime_lab.streets.snapping import OUTSIDE, SNAPPED, crosses_motorway, on_closed_streets
 
@@ -33,9 +34,9 @@ class Findings:
     """Reasons with the parameters that would have to change, and requests that reach the destination, nearest first."""
 
     reasons: list[tuple[str, Reason]] = field(default_factory=list)
-    candidates: list[Request] = field(default_factory=list)
+    candidates: list[Question] = field(default_factory=list)
     #: The request whose itinerary takes longer than the limit.
-    slow: Request | None = None
+    slow: Question | None = None
 
     def add(self, parameter: str, code: str, sentence: str, side: str | None = None, **data: Any) -> None:
         """Add a reason."""
@@ -45,34 +46,37 @@ class Findings:
         """Return whether a reason has one of the given codes."""
         return any(reason.code in codes for _, reason in self.reasons)
 
-    def parameters_of(self, given: Request, best: Request | None) -> set[str]:
+    def parameters_of(self, given: Question, best: Question | None) -> set[str]:
         """Return the parameters that the best request changes."""
         if best is None:
             return set()
         options = changed_options(given.transportation, best.transportation)
         used = {"max_changes", "exclude_roads"} & set(options)
-        used |= {"ways"} if any(name in options for name in given.walks) else set()
+        used |= {"ways"} if any(name in options for name in walks(given)) else set()
         used |= {"travel_time"} if "direct_walking_time" in options else set()
         used |= {"vehicles"} if {"type", "modes"} & set(options) else set()
-        used |= {name for name in ("travel_time", "moment") if getattr(given, name) != getattr(best, name)}
+        used |= {"travel_time"} if given.limit != best.limit else set()
+        used |= {"moment"} if given.moment != best.moment else set()
         return used | ({"snapping"} if given.snapping != best.snapping else set())
 
-    def add_over_limit(self, given: Request, ms: int, parts: Mapping[str, int], n_changes: int, lead: str = "") -> None:
+    def add_over_limit(
+        self, given: Question, ms: int, parts: Mapping[str, int], n_changes: int, lead: str = ""
+    ) -> None:
         """Add the reason that an itinerary takes longer than the limit."""
         takes = whole_seconds(ms)
-        over = takes - given.travel_time
+        over = takes - given.limit
         what = f" It is made of {parts_words(parts, n_changes)}." if len(parts) > 1 else ""
         if list(parts) == ["walk"]:
             what = " All of it is walking."
         self.add(
             "travel_time", "over_limit",
             f"{lead or 'It takes'} {duration(takes)}, which is {duration(over)} too long: the limit is "
-            f"{duration(given.travel_time)}.{what}",
-            travel_time=takes, over_by=over, limit=given.travel_time, parts=dict(parts), n_changes=n_changes,
+            f"{duration(given.limit)}.{what}",
+            travel_time=takes, over_by=over, limit=given.limit, parts=dict(parts), n_changes=n_changes,
         )  # fmt: skip
 
 
-def on_streets(pair: Pair, request: Request) -> Findings:
+def on_streets(pair: Pair, request: Question) -> Findings:
     """Return the reasons why a destination is not reached on streets."""
     told = Findings()
     add_unsnapped(told, pair, request)
@@ -82,16 +86,16 @@ def on_streets(pair: Pair, request: Request) -> Findings:
     if not thresholds:
         return told
     snapped = replace(request, snapping=replace(request.snapping, threshold=thresholds[0]))
-    ms = pair.milliseconds(replace(snapped, travel_time=FOREVER_S))
+    ms = pair.milliseconds(replace(snapped, limit=FOREVER_S))
     if ms is None:
         _add_disconnected(told, pair, snapped)
-    elif whole_seconds(ms) > request.travel_time:
+    elif whole_seconds(ms) > request.limit:
         told.slow = snapped
         lead = "" if snapped == request else "Even with a street it takes"
         told.add_over_limit(request, ms, {}, 0, lead)
     if request.transportation.exclude_roads:
         open_to = snapped.using(exclude_roads=())
-        shorter = pair.milliseconds(replace(open_to, travel_time=FOREVER_S))
+        shorter = pair.milliseconds(replace(open_to, limit=FOREVER_S))
         if shorter is not None and (ms is None or shorter < ms):
             excluded = ", ".join(request.transportation.exclude_roads)
             told.add(
@@ -102,7 +106,7 @@ def on_streets(pair: Pair, request: Request) -> Findings:
     return told
 
 
-def street_requests(pair: Pair, request: Request) -> list[Request]:
+def street_requests(pair: Pair, request: Question) -> list[Question]:
     """Return requests on streets that reach the destination, with other thresholds, roads and travel times."""
     variants = [request]
     if request.transportation.street.has_road_options and request.snapping.accept_roads != "any_drivable":
@@ -113,13 +117,13 @@ def street_requests(pair: Pair, request: Request) -> list[Request]:
     for variant in variants:
         for threshold in pair.thresholds(variant):
             each = replace(variant, snapping=replace(variant.snapping, threshold=threshold))
-            ms = pair.milliseconds(replace(each, travel_time=MAX_TRAVEL_TIME_S))
+            ms = pair.milliseconds(replace(each, limit=MAX_TRAVEL_TIME_S))
             if ms is not None:
-                found.append(replace(each, travel_time=max(request.travel_time, whole_seconds(ms))))
+                found.append(replace(each, limit=max(request.limit, whole_seconds(ms))))
     return found
 
 
-def add_unsnapped(told: Findings, pair: Pair, request: Request) -> None:
+def add_unsnapped(told: Findings, pair: Pair, request: Question) -> None:
     """Add the reasons for sides that are not snapped, with the distance to the nearest street."""
     threshold = request.snapping.threshold
     for side, snaps in zip(("origin", "destination"), pair.snaps(request), strict=True):
@@ -147,7 +151,7 @@ def add_unsnapped(told: Findings, pair: Pair, request: Request) -> None:
         )  # fmt: skip
 
 
-def add_moved(told: Findings, pair: Pair, request: Request) -> None:
+def add_moved(told: Findings, pair: Pair, request: Question) -> None:
     """Add the sides that are not snapped to the nearest street, and those whose walk crosses a motorway."""
     if pair.is_on_island(request):
         return
@@ -177,7 +181,7 @@ def add_moved(told: Findings, pair: Pair, request: Request) -> None:
         )  # fmt: skip
 
 
-def _add_disconnected(told: Findings, pair: Pair, request: Request) -> None:
+def _add_disconnected(told: Findings, pair: Pair, request: Question) -> None:
     """Add the reason why origin and destination are not connected, and the side that it applies to."""
     starts, ends = pair.snaps(request)
     topology = pair.query(request).graph.topology
@@ -209,7 +213,7 @@ def _add_disconnected(told: Findings, pair: Pair, request: Request) -> None:
     else:
         sentence = f"Nothing leads from the origin to the destination {how}"
     sentence += ": one-way streets or forbidden turns are in the way."
-    back = pair.turned().milliseconds(replace(request, travel_time=FOREVER_S))
+    back = pair.turned().milliseconds(replace(request, limit=FOREVER_S))
     if back is not None:
         sentence += f" The other way around it takes {duration(whole_seconds(back))}."
     told.add(
@@ -218,13 +222,13 @@ def _add_disconnected(told: Findings, pair: Pair, request: Request) -> None:
     )  # fmt: skip
 
 
-def _main_distance(pair: Pair, request: Request, side: str | None) -> float | None:
+def _main_distance(pair: Pair, request: Question, side: str | None) -> float | None:
     """Return the distance in metres from a side to the nearest street of the main network."""
     metres = math.inf if side is None else pair.street_distances(request, side)[0]
     return metres if math.isfinite(metres) else None
 
 
-def by_other_means(pair: Pair, request: Request) -> list[Request]:
+def by_other_means(pair: Pair, request: Question) -> list[Question]:
     """Return requests that reach the destination with another type of transportation, nearest first."""
     means = request.transportation
     kinds: list[str] = [kind for kind in BASE_MODES if kind != means.type]

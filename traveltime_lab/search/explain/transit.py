@@ -12,20 +12,21 @@ from typing import Any, Final, TypeAlias
 from traveltime_lab._arrays import Int32Array
 from traveltime_lab.itinerary import Route
 from traveltime_lab.limits import MAX_TRAVEL_TIME_S
+from traveltime_lab.question import Question
 from traveltime_lab.rounding import whole_seconds
 from traveltime_lab.search.explain.reasons import clock, day, duration, parts_of, vehicle_words
 from traveltime_lab.search.explain.relaxations import LONGEST_S, Around, Pair, Solution, solutions
-from traveltime_lab.search.explain.requests import WALK, Request
+from traveltime_lab.search.explain.requests import WALK, walks, ways
 from traveltime_lab.search.explain.streets import Findings, add_unsnapped
 from traveltime_lab.search.query import transit_of
 from traveltime_lab.transit import service_days
 
 #: Returns the route of a request, which may take up to 12 hours.
-RouteOf: TypeAlias = Callable[[Request], Route | None]
+RouteOf: TypeAlias = Callable[[Question], Route | None]
 _TRIED: Final = "at other hours, on other days, with longer ways to and from stops, or within 4 hours"
 
 
-def by_timetable(pair: Pair, request: Request, route: RouteOf) -> Findings:
+def by_timetable(pair: Pair, request: Question, route: RouteOf) -> Findings:
     """Return the reasons why a destination is not reached with a timetable."""
     told = Findings()
     timetable = transit_of(pair.network).timetable
@@ -54,8 +55,8 @@ def by_timetable(pair: Pair, request: Request, route: RouteOf) -> Findings:
         if is_covered:
             _add_service(told, pair, snapped, trips, near)
     if is_covered:
-        ms = pair.milliseconds(replace(snapped, travel_time=LONGEST_S))
-        if ms is not None and whole_seconds(ms) > request.travel_time:
+        ms = pair.milliseconds(replace(snapped, limit=LONGEST_S))
+        if ms is not None and whole_seconds(ms) > request.limit:
             told.slow = snapped
             told.add_over_limit(
                 request, ms, *parts_of(route(snapped)), "" if snapped == request else "Even then it takes"
@@ -76,7 +77,7 @@ def by_timetable(pair: Pair, request: Request, route: RouteOf) -> Findings:
     return told
 
 
-def _solved(pair: Pair, request: Request) -> list[Solution]:
+def _solved(pair: Pair, request: Question) -> list[Solution]:
     """Return the relaxations of a snapped request; the request itself if its threshold is sufficient."""
     assert isinstance(request.moment, dt.datetime)
     if pair.is_covered(request.moment) and pair.reaches(request):
@@ -84,7 +85,7 @@ def _solved(pair: Pair, request: Request) -> list[Solution]:
     return solutions(pair, request)
 
 
-def _add_outside(told: Findings, pair: Pair, request: Request) -> None:
+def _add_outside(told: Findings, pair: Pair, request: Question) -> None:
     """Add the reason that the timetable does not cover the time."""
     timetable, moment = transit_of(pair.network).timetable, request.moment
     assert isinstance(moment, dt.datetime)
@@ -99,13 +100,13 @@ def _add_outside(told: Findings, pair: Pair, request: Request) -> None:
     )  # fmt: skip
 
 
-def _add_stops(told: Findings, pair: Pair, request: Request, trips: service_days.Trips, side: str) -> Int32Array:
+def _add_stops(told: Findings, pair: Pair, request: Question, trips: service_days.Trips, side: str) -> Int32Array:
     """Return the stops near a side (stop_idx), and add a reason if there are none."""
     timetable, means = transit_of(pair.network).timetable, request.transportation
     is_origin = side == "origin"
     on_the_way = pair.means(request, side).street
     option, way = on_the_way.access_option, on_the_way.way
-    wide = dict.fromkeys(request.ways, MAX_TRAVEL_TIME_S)
+    wide = dict.fromkeys(ways(request), MAX_TRAVEL_TIME_S)
     asked = pair.query(request.using(**wide)).transit
     assert asked is not None
     links = asked.links(pair.snaps(request)[0 if is_origin else 1], is_origin=is_origin)
@@ -139,7 +140,7 @@ def _add_stops(told: Findings, pair: Pair, request: Request, trips: service_days
 def _add_service(
     told: Findings,
     pair: Pair,
-    request: Request,
+    request: Question,
     trips: service_days.Trips,
     near: Mapping[str, Int32Array],
 ) -> None:
@@ -168,7 +169,7 @@ def _add_service(
             return
 
 
-def _add_parameters(told: Findings, pair: Pair, route: RouteOf, request: Request, found: list[Solution]) -> None:
+def _add_parameters(told: Findings, pair: Pair, route: RouteOf, request: Question, found: list[Solution]) -> None:
     """Add reasons for the parameters relaxed by the nearest request, and for those that suffice on their own."""
     wanted: dict[str, Solution] = dict.fromkeys(sorted(found[0].parameters), found[0])
     for solution in found[1:]:
@@ -187,13 +188,13 @@ def _add_parameters(told: Findings, pair: Pair, route: RouteOf, request: Request
             )  # fmt: skip
         if parameter in ("travel_time", WALK) and not told.has("over_limit"):
             ms = pair.milliseconds(other)
-            if ms is not None and whole_seconds(ms) > request.travel_time:
+            if ms is not None and whole_seconds(ms) > request.limit:
                 told.add_over_limit(
                     request, ms, *parts_of(route(other)), "Even then it takes" if len(parameters) > 1 else ""
                 )
         elif parameter == "ways" and not told.has("no_stop_near_origin", "no_stop_near_destination"):
             longer = {
-                name: getattr(means, name) for name in request.walks if getattr(means, name) != getattr(given, name)
+                name: getattr(means, name) for name in walks(request) if getattr(means, name) != getattr(given, name)
             }
             if longer:
                 words = " and ".join(f"{name} of {duration(value)}" for name, value in longer.items())
@@ -216,7 +217,7 @@ def _add_parameters(told: Findings, pair: Pair, route: RouteOf, request: Request
             _add_moment(told, route, request, other, around)
 
 
-def _add_moment(told: Findings, route: RouteOf, request: Request, other: Request, around: Around) -> None:
+def _add_moment(told: Findings, route: RouteOf, request: Question, other: Question, around: Around) -> None:
     """Add the reason with the departure or arrival times of the itineraries before and after the given time."""
     moment = request.moment
     assert isinstance(moment, dt.datetime)

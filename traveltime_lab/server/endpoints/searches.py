@@ -21,9 +21,10 @@ from traveltime_lab.errors import InputError, ModeError, MomentError, TravelTime
 from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.network.network import Network
+from traveltime_lab.question import MomentLike
 from traveltime_lab.runtime.interrupts import checkpoint
 from traveltime_lab.search.pairs import PairIndex
-from traveltime_lab.search.query import MomentLike, Query, ask
+from traveltime_lab.search.query import Query, ask
 from traveltime_lab.server.atlas import MARGIN_M, Atlas, Map
 from traveltime_lab.server.contract import limits
 from traveltime_lab.server.contract.errors import (

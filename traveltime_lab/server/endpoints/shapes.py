@@ -102,9 +102,7 @@ def _is_only_walking(
     """Return whether a shape, found with the same arguments, is reached on foot without any vehicle."""
     if asked.transit is None:
         return asked.transportation.mode.is_only_walking
-    walking = asked.transportation.egress
-    graph = asked.network.road_graph(walking, asked.moment)
-    on_foot = replace(asked, transportation=walking, graph=graph, transit=None)
+    on_foot = Query.of(asked.question.on_foot, asked.network)
     return bool(draw(on_foot, lng, lat, limit, style).equals(found))
 
 

@@ -1,0 +1,118 @@
+"""
+What is asked of a network: the arguments that all searches share, as one value.
+
+The public functions, the service, the widget and `explain` all make a `Question`, and ask a network with
+`traveltime_lab.search.query.Query.of`.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from traveltime_lab._checks import whole
+from traveltime_lab.errors import InputError, UnsupportedError
+from traveltime_lab.limits import MAX_WINDOW_S
+from traveltime_lab.modes.snapping import Snapping, as_snapping
+from traveltime_lab.modes.transportation import Transportation, as_transportation
+from traveltime_lab.moments import Moment, resolve_moments
+
+Metric = Literal["time", "distance"]
+MomentLike: TypeAlias = dt.datetime | pd.Timestamp | np.datetime64 | str | None
+
+
+@dataclass(frozen=True)
+class Question:
+    """
+    The arguments that all searches share, validated.
+
+    Attributes
+    ----------
+    transportation : Transportation
+    snapping : Snapping
+    moment : datetime, TypicalMoment or None
+        Departure or arrival time; timezone-aware.
+    is_arrival : bool
+        Whether `moment` is the arrival time.
+    limit : int
+        Maximum travel time in seconds; 0 if the question is for streets or for snapping only.
+    window : int
+        Length of the window in seconds, 0 for none.
+    metric : {"time", "distance"}
+        What to minimise.
+    percents : tuple of float
+        Percentiles over the window.
+    with_share, with_least : bool
+        Whether the share of departures within the limit, and the least travel time, are wanted over the window.
+    """
+
+    transportation: Transportation
+    snapping: Snapping
+    moment: Moment | None
+    is_arrival: bool
+    limit: int = 0
+    window: int = 0
+    metric: Metric = "time"
+    percents: tuple[float, ...] = ()
+    with_share: bool = False
+    with_least: bool = True
+
+    @classmethod
+    def of(
+        cls,
+        timezone: str,
+        transportation: Any,
+        departure_time: MomentLike,
+        arrival_time: MomentLike,
+        snapping: Any,
+        metric: Metric = "time",
+        *,
+        limit: int = 0,
+        window: Any = None,
+        percents: tuple[float, ...] = (),
+        with_share: bool = False,
+        with_least: bool = True,
+    ) -> Question:
+        """
+        Validate the arguments that all searches share.
+
+        Parameters
+        ----------
+        timezone : str
+            Time zone of moments without one: that of the network.
+        transportation, departure_time, arrival_time, snapping, window
+            As users give them; see `traveltime_lab.time_filter`.
+        metric, limit, percents, with_share, with_least
+            See `Question`.
+        """
+        means = as_transportation(transportation)
+        snap = as_snapping(snapping)
+        moment, is_arrival = resolve_moments(departure_time, arrival_time, timezone)
+        if window is None and (percents or with_share):
+            msg = "percentiles and shares require a window of departures or arrivals; give one, such as window=3600"
+            raise InputError(msg)
+        if window is not None and not means.uses_timetable:
+            msg = f"window needs a timetable; transportation {means.type!r} has none"
+            raise InputError(msg)
+        if metric == "distance" and means.uses_timetable:
+            msg = f"distance_map supports streets only; transportation {means.type!r} uses a timetable"
+            raise UnsupportedError(msg)
+        seconds = 0
+        if window is not None and limit:
+            seconds = whole(window, "window", 1, MAX_WINDOW_S, "seconds")
+        return cls(means, snap, moment, is_arrival, limit, seconds, metric, percents, with_share, with_least)
+
+    def using(self, **options: Any) -> Question:
+        """Return the question with changed options of its transportation."""
+        return replace(self, transportation=replace(self.transportation, **options))
+
+    @property
+    def on_foot(self) -> Question:
+        """The question for walking all the way, within its limit."""
+        longest = self.transportation.direct_walking_time
+        limit = self.limit if longest is None else min(self.limit, longest)
+        return replace(self, transportation=self.transportation.egress, window=0, limit=limit)
