@@ -102,7 +102,9 @@ def names(porto_alegre: Network, helsinki: Network, tmp_path: Path, monkeypatch:
     } | found
 
 
-@pytest.mark.parametrize("page", FENCES)
+@pytest.mark.parametrize(
+    "page", [pytest.param(page, marks=[] if page == "README.md" else pytest.mark.slow) for page in FENCES]
+)
 def test_the_code_of_a_page_runs(page: str, names: dict[str, Any]) -> None:
     for fence in FENCES[page]:
         exec(compile(fence, page, "exec"), names)

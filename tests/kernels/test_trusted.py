@@ -143,7 +143,7 @@ def test_planted_code_would_run(machine: Machine, place: str) -> None:
     assert machine.trace.exists()
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("place", [PLACES[0], *(pytest.param(place, marks=pytest.mark.slow) for place in PLACES[1:])])
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_planted_code_is_not_run(machine: Machine, place: str, kind: str, caplog: pytest.LogCaptureFixture) -> None:
     machine.use(place)

@@ -446,6 +446,7 @@ SAVER = """
 """
 
 
+@pytest.mark.slow
 class TestKilledWhileSaving:
     def kill(self, saved: Path, target: Path, moment: str, after_s: float = 0.0) -> None:
         """Kill a process that saves to `target`, at a moment."""
