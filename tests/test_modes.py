@@ -25,6 +25,7 @@ from traveltime_lab.modes.table import (
     STREET_MODES,
     STREET_TYPES,
     TIMETABLE_TYPES,
+    VEHICLES,
     applies,
     street_type,
     with_all_vehicles,
@@ -354,6 +355,8 @@ def test_rows_are_whole() -> None:
     assert {*APPLIES_TO} == {field.name for field in dataclasses.fields(Transportation)} - {"type"}
     assert tuple(STREET_MODES) == BASE_MODES
     for row in rows:
+        assert not row.vehicles or row.vehicles in VEHICLES
+        assert row.kph is None or row.street.speed_option
         assert street_type(row).street is row.street
         assert with_all_vehicles(row).vehicles == (ALL_VEHICLES if row.vehicles else "")
 
@@ -366,6 +369,11 @@ source = spec.loader.get_source(spec.name)
 row = '''    Mode(
         "walking_slow", WALKING, "on foot, slowly", "On foot at 3 km/h.",
         fast_place=9, query_place=5, number=8, segment="walking_slow", kph=3.0, synonyms="stroll",
+    ),
+    Mode("slow_transit", WALKING, "slowly to the stop", "On foot at 3 km/h and by bus.", vehicles="bus", kph=3.0),
+    Mode(
+        "ebike+public_transport", CYCLING, "fast to the stop", "By bicycle at 25 km/h, then by anything.",
+        has_ferry=True, vehicles="public_transport", kph=25.0,
     ),
 '''
 place = source.index("_ROWS: Final = (\\n") + len("_ROWS: Final = (\\n")
@@ -393,6 +401,20 @@ found["area"] = near.area < far.area
 (route,) = tl.routes(network, one, two, transportation="walking_slow")["route"]
 found["routes"] = [leg.mode for leg in route.legs]
 found["explain"] = str(tl.explain(network, one, two, travel_time=60, transportation="walking_slow"))
+def ways(kind, **options):
+    means = tl.Transportation(kind, **options)
+    return [means.access.type, means.access.speed, means.egress.type, means.egress.speed]
+
+found["ways"] = {
+    "slow": ways("slow_transit"), "custom": ways("slow_transit", walking_speed=4.0),
+    "ebike": ways("ebike+public_transport"), "bus": ways("bus"), "bicycle": ways("cycling+public_transport"),
+}
+when = {"departure_time": "2019-05-14T08:00", "travel_time": 7200, "form": "matrix"}
+both = "slow_transit", {"type": "bus", "walking_speed": 3.0}
+slow, custom = (tl.time_filter(network, one, places, transportation=kind, **when) for kind in both)
+found["by timetable"] = slow.equals(custom) and int(slow.notna().sum().sum()) > 5
+from traveltime_lab.modes.table import MODES, with_all_vehicles, with_ferry
+found["others"] = [with_all_vehicles(MODES["bus"]).name, with_ferry(MODES["cycling"]).name]
 try:
     tl.Transportation("stroll")
 except tl.ModeError as error:
@@ -444,5 +466,14 @@ def test_a_new_row_walks_through_every_door() -> None:
     assert found["page"]
     assert found["map info"]
     assert found["query"]
-    assert found["openapi"] == ["WalkingSlow"]
+    assert found["ways"] == {
+        "slow": ["walking", 3.0, "walking", 3.0],
+        "custom": ["walking", 4.0, "walking", 4.0],
+        "ebike": ["cycling+ferry", 25.0, "walking", None],
+        "bus": ["walking", None, "walking", None],
+        "bicycle": ["cycling+ferry", None, "walking", None],
+    }
+    assert found["by timetable"]
+    assert found["others"] == ["public_transport", "cycling+ferry"]
+    assert found["openapi"] == ["SlowTransit", "WalkingSlow"]
     assert found["protobuf"] == ["walking_slow", True]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypedDict
 
 import numpy as np
 import pandas as pd
@@ -25,10 +25,20 @@ Metric = Literal["time", "distance"]
 MomentLike: TypeAlias = dt.datetime | pd.Timestamp | np.datetime64 | str | None
 
 
+class Options(TypedDict, total=False):
+    """The options of `Question.of`."""
+
+    limit: int
+    window: Any
+    percents: tuple[float, ...]
+    with_share: bool
+    with_least: bool
+
+
 @dataclass(frozen=True)
 class Question:
     """
-    The arguments that all searches share, validated.
+    The arguments that all searches share; `Question.of` validates them.
 
     Attributes
     ----------
@@ -39,7 +49,7 @@ class Question:
     is_arrival : bool
         Whether `moment` is the arrival time.
     limit : int
-        Maximum travel time in seconds; 0 if the question is for streets or for snapping only.
+        Maximum travel time in seconds; 0 if there is none, and a question to a timetable is for snapping only.
     window : int
         Length of the window in seconds, 0 for none.
     metric : {"time", "distance"}

@@ -19,7 +19,7 @@ from tests.support.osm_files import osm_xml
 from traveltime_lab import build_network
 from traveltime_lab.errors import DataError, GtfsError, InputError, MissingFileError
 from traveltime_lab.kernels.transit import parse
-from traveltime_lab.modes.table import TIMETABLE_TYPES
+from traveltime_lab.modes.table import MODES, TIMETABLE_TYPES
 from traveltime_lab.modes.transportation import ROUTE_MODES
 from traveltime_lab.readers.gtfs import extras
 from traveltime_lab.readers.gtfs.feed import read_feed, read_timetable
@@ -820,7 +820,8 @@ def test_transportation_types_select_routes() -> None:
     }  # fmt: skip
     assert set(chosen) == set(TIMETABLE_TYPES)
     for name, expected in chosen.items():
-        assert [group for group, used in zip(groups, is_selected(groups, name), strict=True) if used] == expected
+        is_used = is_selected(groups, MODES[name].vehicles)
+        assert [group for group, used in zip(groups, is_used, strict=True) if used] == expected
     assert route_class(8) is None and route_class(-1) is None
 
 

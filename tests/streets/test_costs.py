@@ -207,8 +207,23 @@ def test_edges_longer_than_labels_hold_are_named():
     nodes = {"a": (0.0, 0.0), "b": (0.0, 400_000.0)}
     network = build_network(tables(nodes, [("a", "b", {"walking_kph": 5.0})]), timezone="UTC")
     points = at((0.0, 0.0))
-    with pytest.warns(UserWarning, match=r"1 edges .* 74 hours by walking, the longest has \d+ km"):
+    with pytest.warns(UserWarning, match=r"1 edges .* 74 hours on foot, the longest has \d+ km"):
         time_filter(network, points, points, transportation="walking", travel_time=60)
+
+
+@pytest.mark.filterwarnings("ignore:.* edges without a junction:UserWarning")
+@pytest.mark.parametrize("engine", ["dijkstra", "hierarchy"])
+def test_many_very_long_edges_in_a_row_are_out_of_reach(engine):
+    """Their labels together exceed 63 bits."""
+    nodes = {i: (0.0, i * 300.0) for i in range(14)}
+    slow = {"driving_kph": 0.001, "walking_kph": 0.001}
+    streets = [(i, i + 1, {"driving_kph": 30.0} if i in (0, 12) else slow) for i in range(13)]
+    network = build_network(tables(nodes, streets), timezone="UTC")
+    start, end = at((0.0, 30.0)), at((0.0, 13 * 300.0 - 30.0), (0.0, 290.0))
+    for pair in ((start, end), (end, start)):
+        table = time_filter(network, *pair, travel_time=14_400, transportation="driving", engine=engine, form="matrix")
+        seconds = table.to_numpy().ravel()
+        assert np.isnan(seconds[0]) and 0 < seconds[1] < 120
 
 
 @pytest.mark.parametrize("engine", ["dijkstra", "pandana"])

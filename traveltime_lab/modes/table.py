@@ -90,6 +90,8 @@ DRIVING: Final = StreetMode(
 STREET_MODES: Final[Mapping[str, StreetMode]] = MappingProxyType(
     {mode.name: mode for mode in (WALKING, CYCLING, DRIVING)}
 )
+#: Options of `Transportation` for custom speeds.
+SPEED_OPTIONS: Final = tuple(mode.speed_option for mode in STREET_MODES.values() if mode.speed_option)
 BASE_MODES: Final[tuple[BaseMode, ...]] = ("walking", "cycling", "driving")
 #: Vehicles of the types that use all of a timetable.
 ALL_VEHICLES: Final = "public_transport"
@@ -138,6 +140,7 @@ class Mode:
         Whether the contract has the option `disable_border_crossing`.
     kph : float, optional
         Speed on streets where the network has the usual one, unless there is a custom speed; by default the usual one.
+        Only for modes on streets with a usual speed.
     synonyms : str
         Names in other packages, separated by spaces.
     """
@@ -246,6 +249,8 @@ _ROWS: Final = (
 )  # fmt: skip
 #: Types by name.
 MODES: Final[Mapping[str, Mode]] = MappingProxyType({row.name: row for row in _ROWS})
+#: Types without a speed of their own, of which there is one for each mode on streets, ferries and vehicles.
+_USUAL: Final = tuple(row for row in _ROWS if row.kph is None)
 #: Types that need streets and ferries only, and types that need a timetable.
 STREET_TYPES: Final = tuple(row.name for row in _ROWS if not row.uses_timetable)
 TIMETABLE_TYPES: Final = tuple(row.name for row in _ROWS if row.uses_timetable)
@@ -296,20 +301,18 @@ def meant_type(value: str, known: Collection[str] = tuple(MODES)) -> str | None:
 
 
 def street_type(row: Mode) -> Mode:
-    """Return the type without a timetable that is like a type on streets."""
-    alike = (each for each in MODES.values() if not each.vehicles and each.has_ferry == row.has_ferry)
+    """Return the type without a timetable that is like a type on streets, at the usual speed."""
+    alike = (each for each in _USUAL if not each.vehicles and each.has_ferry == row.has_ferry)
     return next(each for each in alike if each.street is row.street)
 
 
 def with_ferry(row: Mode) -> Mode | None:
     """Return the type that uses ferries, too, None if there is none."""
-    found = (each for each in MODES.values() if each.street is row.street and each.has_ferry and not each.vehicles)
+    found = (each for each in _USUAL if each.street is row.street and each.has_ferry and not each.vehicles)
     return None if row.has_ferry or row.vehicles else next(found, None)
 
 
 def with_all_vehicles(row: Mode) -> Mode:
     """Return the type with the same access that uses all vehicles of a timetable."""
-    found = (
-        each for each in MODES.values() if each.vehicles == ALL_VEHICLES and each.street is row.street and row.vehicles
-    )
-    return next(found, row)
+    found = (each for each in _USUAL if each.vehicles == ALL_VEHICLES and each.street is row.street)
+    return next(found, row) if row.vehicles and row.kph is None else row

@@ -244,7 +244,9 @@ class Transportation:
     @property
     def egress(self) -> Transportation:
         """The means of transportation of egress, of changes and of trips without a vehicle: walking."""
-        return _egress(self.walking_speed)
+        row = MODES[self.type]
+        is_own = self.walking_speed is None and row.street.is_on_foot
+        return _egress(row.kph if is_own else self.walking_speed)
 
     @property
     def access_time(self) -> int:
@@ -266,7 +268,10 @@ def _access(transportation: Transportation) -> Transportation:
         return transportation.egress
     kind = street_type(row).name
     both = (option for option in APPLIES_TO if applies(option, kind) and applies(option, row.name))
-    return Transportation(kind, **{option: getattr(transportation, option) for option in both})
+    options = {option: getattr(transportation, option) for option in both}
+    if row.kph is not None and row.street.speed_option is not None and options[row.street.speed_option] is None:
+        options[row.street.speed_option] = row.kph
+    return Transportation(kind, **options)
 
 
 @functools.lru_cache(maxsize=256)

@@ -20,6 +20,7 @@ from typing import Any, Final
 
 from traveltime_lab.errors import ModeError
 from traveltime_lab.modes.snapping import Snapping
+from traveltime_lab.modes.table import SPEED_OPTIONS
 from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.runtime.memo import Derived, Use, recording
 from traveltime_lab.streets import contraction, engines, layer, snapping
@@ -41,13 +42,12 @@ _OF_STREETS: Final[dict[str, Derived[Any, Any]]] = {
     "stops at own speeds": stop_links.OWN_STOPS,
 }
 #: Kinds of values that do.
-_OF_SPEEDS: Final[dict[str, Derived[Any, Any]]] = {
+_OFSPEED_OPTIONS: Final[dict[str, Derived[Any, Any]]] = {
     "labels": layer.GRAPHS,
     "labels at own speeds": layer.OWN_GRAPHS,
     "hierarchy": contraction.HIERARCHY,
 }
-KINDS: Final = _OF_STREETS | _OF_SPEEDS
-_SPEEDS: Final = ("walking_speed", "cycling_speed")
+KINDS: Final = _OF_STREETS | _OFSPEED_OPTIONS
 _PLAIN: Final = Transportation("walking")
 _NAMES: Final = {kind: name for name, kind in KINDS.items()}
 
@@ -177,7 +177,7 @@ def _in_words(means: Transportation) -> str:
         "include_roads": ", ".join(means.include_roads),
         "exclude_roads": ", ".join(means.exclude_roads),
         "traffic_model": means.traffic_model or "",
-        **{name: "" if (kph := getattr(means, name)) is None else f"{kph:g} km/h" for name in _SPEEDS},
+        **{name: "" if (kph := getattr(means, name)) is None else f"{kph:g} km/h" for name in SPEED_OPTIONS},
         "boarding_time": "" if means.boarding_time == _PLAIN.boarding_time else str(means.boarding_time),
     }
     told = [f"{name} {value}" for name, value in options.items() if value]

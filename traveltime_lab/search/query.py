@@ -13,7 +13,7 @@ import datetime as dt
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Unpack
 
 from traveltime_lab._arrays import FloatArray, IndexArray, Int64Array
 from traveltime_lab.errors import InputError
@@ -23,7 +23,7 @@ from traveltime_lab.modes.transportation import Transportation, as_transportatio
 from traveltime_lab.moments import WEEKDAY_MORNING, Moment
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import Points
-from traveltime_lab.question import Question
+from traveltime_lab.question import Metric, MomentLike, Options, Question
 from traveltime_lab.runtime.progress import advance
 from traveltime_lab.search.prepared_points import PreparedPoints
 from traveltime_lab.streets import k_nearest, matrix
@@ -47,6 +47,7 @@ class Query:
     ----------
     network : Network
     question : Question
+        As it was asked; that of `transit` has the date of a typical morning, and the limit of the search.
     graph : RoadGraph
         The graph of streets that is searched; with a timetable that of walking.
     transit : TransitQuery, optional
@@ -185,12 +186,21 @@ class Query:
         return k_nearest.nearest_places(self.network.streets, self.graph, *linked, self.snapping, k, limit)
 
 
-def ask(network: Any, *arguments: Any, **keywords: Any) -> Query:
+def ask(
+    network: Any,
+    transportation: Any,
+    departure_time: MomentLike,
+    arrival_time: MomentLike,
+    snapping: Any,
+    metric: Metric = "time",
+    **options: Unpack[Options],
+) -> Query:
     """Return the query for the arguments that all searches share; see `Question.of`."""
     if not isinstance(network, Network):
         msg = f"the first argument must be a Network; got {type(network).__name__}. Create one with build_network"
         raise InputError(msg)
-    return Query.of(Question.of(network.timezone, *arguments, **keywords), network)
+    question = Question.of(network.timezone, transportation, departure_time, arrival_time, snapping, metric, **options)
+    return Query.of(question, network)
 
 
 def typical_day_of(network: Network, arguments: Mapping[str, Any]) -> dt.date | None:

@@ -24,7 +24,7 @@ CONNECTOR_KPH = 5.0
 PUSHING_KPH = 4.0
 
 #: Longest time along one edge, ms: 74 hours, or 372 km on foot without a junction. Searches are limited to 4 hours, but
-#: labels have 31 bits for the milliseconds of a route, and a ferry with a mistyped duration would overflow them.
+#: labels have 30 bits for the milliseconds of a route, and a ferry with a mistyped duration would overflow them.
 LONGEST_CROSSING_MS = 1 << 28
 
 #: Seconds for a turn through a junction of three or more streets: a logistic curve of the angle. Source: OSRM

@@ -265,7 +265,8 @@ def weigh(
             factors = tables.walking_slope_factor[side::2], tables.cycling_slope_factor[side::2]
             along = costs.on_slopes(along, usual[tables.edge_use], street, *factors)
         traversal_ms[side::2] = costs.crossing_ms(tables.edge_length_m, along)
-    _warn_of_cut_times(traversal_ms, topology, tables, base)
+    if metric == "time":
+        _warn_of_cut_times(traversal_ms, topology, tables, street.how)
     length_cm = np.repeat(np.rint(tables.edge_length_m * 100.0).astype(np.int64), 2)
     boarding_ms = transportation.boarding_time * 1000
     extra_ms = topology.arc_extra_ms + np.where(topology.arc_boards, boarding_ms, 0)
@@ -294,7 +295,7 @@ def weigh(
     )
 
 
-def _warn_of_cut_times(traversal_ms: Int64Array, topology: Topology, tables: StreetTables, base: str) -> None:
+def _warn_of_cut_times(traversal_ms: Int64Array, topology: Topology, tables: StreetTables, how: str) -> None:
     """Warn if edges take longer than labels can hold; ferries with a mistyped duration are left out."""
     is_cut = (traversal_ms >= costs.LONGEST_CROSSING_MS) & topology.is_open
     if not is_cut.any():
@@ -304,7 +305,7 @@ def _warn_of_cut_times(traversal_ms: Int64Array, topology: Topology, tables: Str
     if edges.size:
         hours, longest = costs.LONGEST_CROSSING_MS // 3_600_000, tables.edge_length_m[edges].max() / 1000.0
         warn(
-            f"{edges.size} edges without a junction take longer than {hours} hours by {base}, the longest has "
+            f"{edges.size} edges without a junction take longer than {hours} hours {how}, the longest has "
             f"{longest:,.0f} km: they are crossed in {hours} hours, and places along them are too near. "
             "Check the extract, or split these edges."
         )

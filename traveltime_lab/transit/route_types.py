@@ -40,7 +40,7 @@ import pandas as pd
 from traveltime_lab._arrays import BoolArray, ObjectArray
 from traveltime_lab._options import listed
 from traveltime_lab.errors import ModeError
-from traveltime_lab.modes.table import ALL_VEHICLES, MODES
+from traveltime_lab.modes.table import ALL_VEHICLES, MODES, VEHICLES
 from traveltime_lab.modes.transportation import ROUTE_MODES, Transportation
 
 GROUPS: Final = ("train", "bus", "coach", "ferry", "other")
@@ -127,11 +127,13 @@ VEHICLE_WORDS: Final[Mapping[str, str]] = {
     "other": "vehicle",
 }
 
-#: Groups that each transportation type with a timetable uses: all, or that of the name of its vehicles.
+#: Groups that the vehicles of a transportation type are in: all, or the one of that name.
+_GROUPS_OF: Final[Mapping[str, frozenset[str]]] = {
+    name: frozenset(GROUPS if name == ALL_VEHICLES else {name}) for name in VEHICLES
+}
+#: Groups that each transportation type with a timetable uses.
 SELECTS: Final[Mapping[str, frozenset[str]]] = {
-    row.name: frozenset(GROUPS if row.vehicles == ALL_VEHICLES else {row.vehicles})
-    for row in MODES.values()
-    if row.uses_timetable
+    row.name: _GROUPS_OF[row.vehicles] for row in MODES.values() if row.uses_timetable
 }
 
 
@@ -195,6 +197,6 @@ def _modes_of(routes: pd.DataFrame) -> ObjectArray:
     return np.array([route_mode(int(code)) for code in codes], dtype=object)[place]
 
 
-def is_selected(groups: ObjectArray | list[str], transportation_type: str) -> BoolArray:
-    """Return for each route whether a transportation type uses it; `groups` is the ``group`` column of the routes."""
-    return np.isin(np.asarray(groups, dtype=object).astype(str), sorted(SELECTS[transportation_type]))
+def is_selected(groups: ObjectArray | list[str], vehicles: str) -> BoolArray:
+    """Return for each route whether its vehicles are used; `groups` is the ``group`` column of the routes."""
+    return np.isin(np.asarray(groups, dtype=object).astype(str), sorted(_GROUPS_OF[vehicles]))

@@ -12,6 +12,9 @@ from traveltime_lab.kernels.compiled import kernel
 from traveltime_lab.kernels.records import Arcs, Ports
 from traveltime_lab.kernels.street.road import UNREACHED, _grow
 
+#: Largest sum of the labels of a chain of arcs: several edges of the longest time in a row must not wrap around.
+_MOST = UNREACHED - np.int64(1)
+
 
 @kernel
 def single_entries(indptr_rev, indices_rev):
@@ -85,12 +88,12 @@ def contract(arcs, single):
                     head = indices[arc]
                     if single[head]:
                         above[head] = state
-                        above_key[head] = key + weights[arc]
+                        above_key[head] = min(key + weights[arc], _MOST)
                         stack[top] = head
                         top += 1
                     else:
                         core_indices[size] = head
-                        core_weights[size] = key + weights[arc]
+                        core_weights[size] = min(key + weights[arc], _MOST)
                         size += 1
         core_indptr[state + 1] = size
     return Arcs(core_indptr, core_indices[:size].copy(), core_weights[:size].copy()), above, above_key
@@ -142,7 +145,7 @@ def expand_seeds(arcs, single, seeds):
                         out_states = _grow(out_states)
                         out_keys = _grow(out_keys)
                     out_states[size] = indices[arc]
-                    out_keys[size] = key + weights[arc]
+                    out_keys[size] = min(key + weights[arc], _MOST)
                     size += 1
         out_indptr[row + 1] = size
     return Ports(out_indptr, out_states[:size].copy(), out_keys[:size].copy())

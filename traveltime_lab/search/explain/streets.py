@@ -13,7 +13,7 @@ import numpy as np
 
 from traveltime_lab.kernels.street.nearest import DETOUR_M
 from traveltime_lab.limits import FOREVER_S, MAX_TRAVEL_TIME_S
-from traveltime_lab.modes.table import BASE_MODES, applies, with_ferry
+from traveltime_lab.modes.table import BASE_MODES, SPEED_OPTIONS, applies, with_ferry
 from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.question import Question
 from traveltime_lab.rounding import whole_seconds
@@ -24,7 +24,7 @@ from traveltime_lab.search.pairs import component_of
 from traveltime_lab.streets.snapping import OUTSIDE, SNAPPED, crosses_motorway, on_closed_streets
 
 #: Options that are kept where another type has them too.
-_KEPT: Final = ("traffic_model", "walking_speed", "cycling_speed")
+_KEPT: Final = ("traffic_model", *SPEED_OPTIONS)
 #: A street this much farther away than the nearest one is worth mentioning (assumed).
 _MOVED_M: Final = 3.0
 

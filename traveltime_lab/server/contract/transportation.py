@@ -99,6 +99,9 @@ def _fast(row: Mode) -> Any:
 TYPES: Final[Mapping[str, Any]] = {name: _usual(row) for name, row in MODES.items()}
 FAST: Final[Mapping[str, Any]] = {row.name: _fast(row) for row in MODES.values() if row.fast_place}
 
+# By their names, classes can be pickled.
+globals().update({kind.__name__: kind for kind in (*TYPES.values(), *FAST.values())})
+
 if TYPE_CHECKING:
     Transportation: TypeAlias = OnStreets | ByTimetable | ByFerry
     DistanceTransportation: TypeAlias = OnStreets | ByFerry
