@@ -144,9 +144,12 @@ def test_a_walk_is_barred_where_more_than_some_metres_are_wet(lakes, px, py, qx,
     walk = shapely.LineString([(px, py), (qx, qy)])
     wet = walk.intersection(water).length / max(walk.length, 1e-9) * np.hypot((qx - px) * k, qy - py)
     barred = is_barred(px, py, qx, qy, k, grid, True)
+    # GEOS may divide by zero on the way; numpy warns of it.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        from_shore, from_water = shapely.distance([water.boundary, water], shapely.Point(px, py))
     # A point on the shore is both on land and in the water.
-    assume(shapely.distance(water.boundary, shapely.Point(px, py)) > 1e-6)
-    if shapely.distance(water, shapely.Point(px, py)) == 0.0:
+    assume(from_shore > 1e-6)
+    if from_water == 0.0:
         assert not barred  # somebody in the water may leave it
     elif abs(wet - WADE_M) > 1e-6:
         assert barred == (wet > WADE_M)

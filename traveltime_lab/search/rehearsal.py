@@ -29,6 +29,7 @@ from traveltime_lab.search.time_filter import time_filter
 from traveltime_lab.search.time_map import distance_map, time_map
 from traveltime_lab.streets.row_search import MANY_COLUMNS
 from traveltime_lab.streets.snapping import MANY_POINTS
+from traveltime_lab.transit.stop_links import FEW
 
 #: Number of junctions on a side of the town, and the distance between them in metres. In a smaller town the choice of
 #: engines does not count what destinations need.
@@ -105,6 +106,8 @@ def _feed(folder: Path) -> Path:
 
 _HERE = _places((1500.0, 30.0))
 _THERE = _places((30.0, 1500.0), (700.0, 760.0), (1500.0, 40.0))
+#: A number of points from which walks around all stops are computed.
+_MANY = _places(*((30.0 * i, 1500.0) for i in range(FEW + 1)))
 _TRANSIT_MODES = ("public_transport", "cycling+public_transport", "driving+public_transport")
 #: A departure time and an arrival time.
 _MOMENTS: tuple[dict[str, Any], ...] = ({"departure_time": _MORNING}, {"arrival_time": _MORNING})
@@ -158,7 +161,8 @@ def _transit_tables(network: Network) -> None:
             for start, end in ((_HERE, _THERE), (_THERE, _HERE), (_THERE, _THERE)):
                 time_filter(network, start, end, **how)
             time_filter(network, _THERE, _THERE, pairs="aligned", **how)
-            time_filter(network, _HERE, _THERE, properties=("travel_time", "distance"), **how)
+            for start, end in ((_HERE, _THERE), (_HERE, _MANY), (_MANY, _HERE)):
+                time_filter(network, start, end, properties=("travel_time", "distance"), **how)
             time_filter(network, _HERE, _THERE, window=1200, **how)
             time_filter(network, _HERE, _THERE, window=1200, max_results=3, **how)
             time_filter(network, _HERE, _THERE, window=1200, percentiles=(50, 90), properties=("share",), **how)
