@@ -35,6 +35,27 @@ class Options(TypedDict, total=False):
     with_least: bool
 
 
+class HasQuestion:
+    """What a question that is asked has of it."""
+
+    question: Question
+
+    @property
+    def transportation(self) -> Transportation:
+        """The means of transportation."""
+        return self.question.transportation
+
+    @property
+    def snapping(self) -> Snapping:
+        """How points are snapped."""
+        return self.question.snapping
+
+    @property
+    def is_arrival(self) -> bool:
+        """Whether the moment is the arrival time."""
+        return self.question.is_arrival
+
+
 @dataclass(frozen=True)
 class Question:
     """

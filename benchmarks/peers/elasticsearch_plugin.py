@@ -22,8 +22,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import urllib.error
-import urllib.request
 from pathlib import Path
 
 import numpy as np
@@ -56,14 +54,9 @@ class Node(Process):
     def ask(self, method, path, body):
         """Return the status and the answer."""
         lines = body if isinstance(body, list) else [body]
-        data = "".join(json.dumps(line) + "\n" for line in lines).encode()
+        data = "".join(json.dumps(line) + "\n" for line in lines)
         kind = "application/x-ndjson" if isinstance(body, list) else "application/json"
-        request = urllib.request.Request(f"{self.address}/{path}", data, {"Content-Type": kind}, method=method)
-        try:
-            with urllib.request.urlopen(request, timeout=120) as answer:
-                return answer.status, json.load(answer)
-        except urllib.error.HTTPError as error:
-            return error.code, json.load(error)
+        return self.send(path, kind, data, method)
 
     def fill(self, documents):
         """Index the documents, in several segments of two shards."""

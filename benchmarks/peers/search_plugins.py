@@ -1,11 +1,14 @@
 """What the two comparisons with plugins of the hosted service share: processes, documents, and expected answers."""
 
 import collections
+import json
 import os
 import re
 import subprocess
 import sys
 import threading
+import urllib.error
+import urllib.request
 from pathlib import Path
 
 import numpy as np
@@ -35,6 +38,15 @@ class Process:
                 threading.Thread(target=self.said.extend, args=(self.process.stdout,), daemon=True).start()
                 return
         raise RuntimeError("it did not start:\n" + "".join(self.said))
+
+    def send(self, path, kind, data, method="POST"):
+        """Return the status and the answer."""
+        request = urllib.request.Request(f"{self.address}/{path}", data.encode(), {"Content-Type": kind}, method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=120) as answer:
+                return answer.status, json.load(answer)
+        except urllib.error.HTTPError as error:
+            return error.code, json.load(error)
 
     def stop(self):
         """End the process."""

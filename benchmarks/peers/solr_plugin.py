@@ -104,15 +104,6 @@ class Solr(Process):
         command = [java, *flags, "-cp", classpath, "traveltimelab.it.Solr", folder, folder / "config.xml"]
         super().__init__(command, r"Listening at (\S+)")
 
-    def send(self, path, kind, data):
-        """Return the status and the answer."""
-        request = urllib.request.Request(f"{self.address}/{path}", data.encode(), {"Content-Type": kind})
-        try:
-            with urllib.request.urlopen(request, timeout=120) as answer:
-                return answer.status, json.load(answer)
-        except urllib.error.HTTPError as error:
-            return error.code, json.load(error)
-
     def fill(self, documents):
         """Index the documents, in several segments."""
         for begin in range(0, len(documents), 500):

@@ -18,12 +18,11 @@ from typing import Any, Unpack
 from traveltime_lab._arrays import FloatArray, IndexArray, Int64Array
 from traveltime_lab.errors import InputError
 from traveltime_lab.limits import FOREVER_S
-from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.modes.transportation import Transportation, as_transportation
 from traveltime_lab.moments import WEEKDAY_MORNING, Moment
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import Points
-from traveltime_lab.question import Metric, MomentLike, Options, Question
+from traveltime_lab.question import HasQuestion, Metric, MomentLike, Options, Question
 from traveltime_lab.runtime.progress import advance
 from traveltime_lab.search.prepared_points import PreparedPoints
 from traveltime_lab.streets import k_nearest, matrix
@@ -39,7 +38,7 @@ from traveltime_lab.transit.query import TransitQuery, transit_query
 
 
 @dataclass(frozen=True)
-class Query:
+class Query(HasQuestion):
     """
     A question that is asked of a network.
 
@@ -87,24 +86,9 @@ class Query:
         return cls(network, question, asked.walking, asked, needs_length=False)
 
     @property
-    def transportation(self) -> Transportation:
-        """The means of transportation."""
-        return self.question.transportation
-
-    @property
-    def snapping(self) -> Snapping:
-        """How points are snapped."""
-        return self.question.snapping
-
-    @property
     def moment(self) -> Moment | None:
         """The departure or arrival time."""
         return self.question.moment
-
-    @property
-    def is_arrival(self) -> bool:
-        """Whether `moment` is the arrival time."""
-        return self.question.is_arrival
 
     @property
     def is_in_metres(self) -> bool:

@@ -25,10 +25,8 @@ import numpy as np
 
 from traveltime_lab._arrays import FloatArray, Int32Array, Int64Array
 from traveltime_lab.errors import InputError, MomentError, NoServiceError
-from traveltime_lab.modes.snapping import Snapping
-from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.moments import TypicalMoment
-from traveltime_lab.question import Question
+from traveltime_lab.question import HasQuestion, Question
 from traveltime_lab.rounding import most_ms
 from traveltime_lab.runtime.memo import Derived
 from traveltime_lab.streets.graph import RoadGraph
@@ -66,7 +64,7 @@ def typical_days_to(listener: Callable[[dt.date], object]) -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class TransitQuery:
+class TransitQuery(HasQuestion):
     """
     A checked query with a timetable.
 
@@ -81,26 +79,11 @@ class TransitQuery:
     question: Question
 
     @property
-    def transportation(self) -> Transportation:
-        """The means of transportation."""
-        return self.question.transportation
-
-    @property
-    def snapping(self) -> Snapping:
-        """How points are snapped."""
-        return self.question.snapping
-
-    @property
     def moment(self) -> dt.datetime:
         """The departure from the origins, or the arrival at the destinations, timezone-aware."""
         moment = self.question.moment
         assert isinstance(moment, dt.datetime)
         return moment
-
-    @property
-    def is_arrival(self) -> bool:
-        """Whether `moment` is an arrival."""
-        return self.question.is_arrival
 
     @property
     def limit(self) -> int:
