@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from traveltime_lab.kernels.transit.patterns import UNREACHED
 from traveltime_lab.points import read_points
 from traveltime_lab.search.query import ask
 from traveltime_lab.transit import ride_lengths
+from traveltime_lab.transit.lengths import NO_WAY, StreetSide
 from traveltime_lab.transit.outlines import outlines
 
 #: Moments, windows and what is asked of them.
@@ -178,10 +180,14 @@ def test_distances_in_random_towns(
     destinations.iloc[0] = origins.iloc[0]
     moment = pd.Timestamp(posix("2026-03-03T08:00:00") + when, unit="s", tz="UTC")
     how = {name: moment if name.endswith("_time") else value for name, value in asked.items()}
-    assert_distances_are_those_of_routes(
-        network, origins, destinations, travel_time=1800, transportation=means,
-        **how,
-    )  # fmt: skip
+    how |= {"travel_time": 1800, "transportation": means}
+    if seed % 2:
+        # As after searches from many points: lengths are then those of the walks around stops.
+        query = ask(network, means, how.get("departure_time"), how.get("arrival_time"), None, limit=1800).transit
+        assert query is not None
+        for is_leaving in (False, True):
+            query.walks(is_leaving=is_leaving)
+    assert_distances_are_those_of_routes(network, origins, destinations, **how)
 
 
 def test_the_last_millisecond_of_a_limit_has_a_distance(tmp_path: Path) -> None:
@@ -275,6 +281,33 @@ def test_the_best_link_is_that_of_all_links(porto_alegre: tl.Network, is_origin:
     assert np.diff(best.indptr).tolist() == (at >= 0).tolist()
     assert best.stops.tolist() == links.stops[at[at >= 0]].tolist()
     assert best.ms.tolist() == links.ms[at[at >= 0]].tolist()
+
+
+@pytest.mark.parametrize("penalty", ["enabled", "disabled"])
+@pytest.mark.parametrize("is_origin", [False, True])
+def test_lengths_of_walks_around_stops_are_those_of_searches(
+    porto_alegre: tl.Network, is_origin: bool, penalty: str
+) -> None:
+    query = ask(
+        porto_alegre, "public_transport", "2019-05-14T08:00", None, tl.Snapping(penalty=penalty), limit=1800
+    ).transit
+    assert query is not None
+    rng, tables, stops = np.random.default_rng(6), porto_alegre.tables, query.stops.snaps
+    nodes, near = rng.integers(0, tables.node_lng.size, 30), rng.choice(np.flatnonzero(stops.edge >= 0), 30)
+    # Some points are places of stops, or beside them on the same edge.
+    lng = np.concatenate([tables.node_lng[nodes], stops.lng[near], stops.lng[near] + 1e-4])
+    lat = np.concatenate([tables.node_lat[nodes] + 2e-4, stops.lat[near], stops.lat[near]])
+    snaps = query.snap(lng, lat, is_origin=is_origin)
+    links = query.links(snaps, is_origin=is_origin)
+    side = StreetSide.of(query, snaps, links, is_origin=is_origin)
+    assert side.walks is not None, "walks around stops are known after links of this many points"
+    points_of = np.repeat(np.arange(lng.size), np.diff(links.indptr))
+    everything = np.arange(links.stops.size), points_of
+    found = side.link_lengths(*everything, by_stop=True)
+    assert (found > 0).sum() > 1000
+    assert (found == NO_WAY).any()
+    for by_stop in (True, False):
+        assert found.tolist() == replace(side, walks=None).link_lengths(*everything, by_stop=by_stop).tolist()
 
 
 def nearest_along(line: np.ndarray, along: np.ndarray, point: np.ndarray, begin: float) -> float:

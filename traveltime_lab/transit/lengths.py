@@ -38,7 +38,7 @@ from traveltime_lab.transit.legs import LegForest, Rounds, leg_forest
 from traveltime_lab.transit.query import TransitQuery
 from traveltime_lab.transit.raptor import TransitOptions, TransitSearch
 from traveltime_lab.transit.ride_lengths import known_lengths, straight_cm, trip_lines
-from traveltime_lab.transit.stop_links import LinkedStops, Links
+from traveltime_lab.transit.stop_links import LinkedStops, Links, Walks
 from traveltime_lab.transit.stop_reach import array
 
 #: Centimetres where one leg begins at the place where the one before it ends.
@@ -74,6 +74,8 @@ class StreetSide:
         That of the points.
     is_origin : bool
         Whether journeys begin at the points.
+    walks : Walks or None
+        Walks around all stops, if the links are walks and these are known.
     """
 
     graph: RoadGraph
@@ -83,18 +85,19 @@ class StreetSide:
     extra_ms: int
     snapping: Snapping
     is_origin: bool
+    walks: Walks | None
 
     @classmethod
     def of(cls, query: TransitQuery, points: Snaps, links: Links, *, is_origin: bool) -> StreetSide:
         """Return the origins, or the destinations, of a query; `links` are those of `TransitQuery.links`."""
         means = query.transportation
-        graph, stops, extra_s = query.walking, query.stops, 0
+        graph, stops, extra_s, walks = query.walking, query.stops, 0, query.known_walks(is_leaving=not is_origin)
         if is_origin:
             extra_s = means.access_penalty + means.pt_change_delay
             if not query.is_walked_to:
                 graph = query.access_graph()
-                stops = stop_links.linked_stops(query.layer, graph, means.access)
-        return cls(graph, stops, points, links, extra_s * 1000, query.snapping, is_origin)
+                stops, walks = stop_links.linked_stops(query.layer, graph, means.access), None
+        return cls(graph, stops, points, links, extra_s * 1000, query.snapping, is_origin, walks)
 
     def link_lengths(self, links_at: IndexArray, points_of: IndexArray, *, by_stop: bool) -> Int64Array:
         """
@@ -116,7 +119,11 @@ class StreetSide:
         stops = self.links.stops[links_at].astype(np.intp)
         joined = self.stops.snaps
         is_backward = by_stop == self.is_origin
-        if by_stop:
+        if self.walks is not None:
+            labels = stop_links.link_labels(
+                self.stops, self.walks, self.points, self.snapping, points_of, self.links.stops[links_at]
+            )
+        elif by_stop:
             how = STOP_SNAPPING, self.snapping
             labels = street_labels(
                 self.graph, (joined, self.points), how, (stops, points_of), ms, is_backward=is_backward

@@ -203,6 +203,13 @@ class TransitQuery(HasQuestion):
         """Return the walks around all stops."""
         return street_side.walks(self.layer, self.stops, self.transportation.walking_time, is_leaving=is_leaving)
 
+    def known_walks(self, *, is_leaving: bool) -> Walks | None:
+        """Return the walks around all stops if they are known already."""
+        is_known = street_side.has_walks(
+            self.layer, self.stops, self.transportation.walking_time, is_leaving=is_leaving
+        )
+        return self.walks(is_leaving=is_leaving) if is_known else None
+
     def links(self, snaps: Snaps, *, is_origin: bool, times: Int32Array | None = None) -> Links:
         """
         Return the links between points and stops.
@@ -222,9 +229,7 @@ class TransitQuery(HasQuestion):
             links = street_side.street_links(
                 self.layer, joined, snaps, self.snapping, means.access_time, is_leaving=False
             )
-        elif len(snaps) <= street_side.FEW and not street_side.has_walks(
-            self.layer, self.stops, means.walking_time, is_leaving=not is_origin
-        ):
+        elif len(snaps) <= street_side.FEW and self.known_walks(is_leaving=not is_origin) is None:
             links = street_side.street_links(
                 self.layer, self.stops, snaps, self.snapping, means.walking_time, is_leaving=not is_origin
             )

@@ -129,12 +129,15 @@ class Walks:
         Longest walk.
     by_stop : StatesAround
     by_state : StopsAround
+    cm : int32 array
+        Lengths of the walks of `by_state` in centimetres.
     """
 
     is_leaving: bool
     budget_ms: int
     by_stop: StatesAround
     by_state: StopsAround
+    cm: Int32Array
 
 
 def linked_stops(layer: TransitLayer, graph: RoadGraph, transportation: Transportation) -> LinkedStops:
@@ -206,15 +209,17 @@ def _walks(stops: LinkedStops, budget_s: int, is_leaving: bool) -> Walks:
     limit = limit_label(budget_s, graph.metric)
     borders = np.linspace(0, len(stops.snaps), settings.threads * 8 + 1).astype(np.int64)
 
-    def search(first: int, last: int) -> StatesAround:
+    def search(first: int, last: int) -> tuple[StatesAround, Int32Array]:
         rows = take_rows(ports, first, last)
-        found: StatesAround = kernel.states_around(arcs, rows, limit, graph.shift, graph.n_buckets)
+        found: tuple[StatesAround, Int32Array] = kernel.states_around(arcs, rows, limit, graph.shift, graph.n_buckets)
         return found
 
     parts = side_by_side([functools.partial(search, *ends) for ends in itertools.pairwise(borders.tolist())])
-    by_stop = StatesAround(*_in_a_row(parts))
+    by_stop = StatesAround(*_in_a_row([around for around, _ in parts]))
     by_state = StopsAround(*kernel.turned(*by_stop, graph.topology.n_states))
-    return Walks(is_leaving, most_ms(budget_s), by_stop, by_state)
+    lengths = by_stop.indptr, by_stop.states, np.concatenate([cm for _, cm in parts])
+    cm = kernel.turned(*lengths, graph.topology.n_states)[2]
+    return Walks(is_leaving, most_ms(budget_s), by_stop, by_state, cm)
 
 
 def _in_a_row(parts: Sequence[StatesAround] | Sequence[StopsAround]) -> tuple[Int64Array, Int32Array, Int32Array]:
@@ -269,6 +274,33 @@ def walk_links(
 
     parts = side_by_side([functools.partial(link, *ends) for ends in itertools.pairwise(borders.tolist())])
     return Links(*_in_a_row(parts))
+
+
+def link_labels(
+    stops: LinkedStops, around: Walks, snaps: Snaps, snapping: Snapping, point_of: IndexArray, stop_of: Int32Array
+) -> Int64Array:
+    """
+    Return the labels of links between points and stops.
+
+    Parameters
+    ----------
+    stops, around, snaps, snapping
+        As in `walk_links`.
+    point_of, stop_of : intp and int32 arrays of shape (n,)
+
+    Returns
+    -------
+    int64 array of shape (n,)
+        `UNREACHED` of `traveltime_lab.kernels.street.road` between points and stops without a link.
+    """
+    graph = stops.graph
+    used, row_of = np.unique(point_of, return_inverse=True)
+    points = LinkedPoints.of(graph, snaps.take(used), snapping, is_entry=around.is_leaving)
+    labels: Int64Array = kernel.labels_of_links(
+        row_of, stop_of, points.positions, points.ports, around.by_state, around.cm, stops.on_edges, graph.directed,
+        around.is_leaving,
+    )  # fmt: skip
+    return labels
 
 
 def street_links(

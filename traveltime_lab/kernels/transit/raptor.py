@@ -438,9 +438,10 @@ def search_rounds(lines, state, seed_stop, seed_time, limit, max_rides, change_d
     """
     reset(state)
     n_stops = lines.change_time.size
-    best = np.full((8, n_stops), UNREACHED, np.int32)
-    ready = np.full((8, n_stops), UNREACHED, np.int32)
+    best = np.empty((8, n_stops), np.int32)
+    ready = np.empty((8, n_stops), np.int32)
     n_marked = seed(state, seed_stop, seed_time, np.int32(0), limit)
+    best[0] = UNREACHED
     ready[0] = state.ready[0]
     k = 0
     while n_marked > 0 and k < max_rides:

@@ -283,14 +283,14 @@ def best_links(indptr, stops, ms, times, points):
     int64 array of shape (n,)
         Position of the link: of several equally fast ones that of the first stop; -1 if there is none.
     """
-    out = np.full(points.size, -1, np.int64)
+    out = np.empty(points.size, np.int64)
     for i in range(out.size):
-        least = np.int64(UNREACHED)
+        least, best, nearest = np.int64(UNREACHED), np.int64(-1), np.int32(0)
         for k in range(indptr[points[i]], indptr[points[i] + 1]):
-            time = np.int64(times[stops[k]])
-            if time == UNREACHED:
-                continue
-            time += ms[k]
-            if out[i] < 0 or time < least or (time == least and stops[k] < stops[out[i]]):
-                least, out[i] = time, k
+            stop = stops[k]
+            # Travel times without a journey are never less than the first bound.
+            time = np.int64(times[stop]) + ms[k]
+            if time < least or (time == least and stop < nearest):
+                least, best, nearest = time, k, stop
+        out[i] = best
     return out

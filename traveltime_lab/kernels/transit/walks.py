@@ -13,6 +13,7 @@ import numpy as np
 from traveltime_lab.kernels.compiled import kernel
 from traveltime_lab.kernels.order import ascending
 from traveltime_lab.kernels.street.road import TIME_SHIFT, UNREACHED, _grow, new_queue, search
+from traveltime_lab.kernels.street.turns import along_same_edge
 from traveltime_lab.kernels.transit.patterns import UNREACHED as NEVER
 
 #: Key of a state that no walk reaches (see `spread`), and the mask of the walk in a key.
@@ -65,7 +66,9 @@ def states_around(arcs, seeds, limit, shift, n_buckets):
 
     Returns
     -------
-    StatesAround
+    around : StatesAround
+    cm : int32 array
+        Lengths of the walks, connector of the stop included.
     """
     n_states = arcs.indptr.size - 1
     n_rows = seeds.indptr.size - 1
@@ -75,6 +78,7 @@ def states_around(arcs, seeds, limit, shift, n_buckets):
     indptr = np.zeros(n_rows + 1, np.int64)
     states = np.empty(_ROOM, np.int32)
     walk_ms = np.empty(_ROOM, np.int32)
+    walk_cm = np.empty(_ROOM, np.int32)
     at = 0
     for row in range(n_rows):
         first, last = seeds.indptr[row], seeds.indptr[row + 1]
@@ -82,15 +86,17 @@ def states_around(arcs, seeds, limit, shift, n_buckets):
         while at + touched.size > states.size:
             states = _grow(states)
             walk_ms = _grow(walk_ms)
+            walk_cm = _grow(walk_cm)
         order = ascending(label[touched])
         for i in order:
             states[at] = touched[i]
             walk_ms[at] = np.int32(label[touched[i]] >> TIME_SHIFT)
+            walk_cm[at] = np.int32(label[touched[i]] & WALK_MASK)
             at += 1
         indptr[row + 1] = at
         for i in range(touched.size):
             label[touched[i]] = UNREACHED
-    return StatesAround(indptr, states[:at].copy(), walk_ms[:at].copy())
+    return StatesAround(indptr, states[:at].copy(), walk_ms[:at].copy()), walk_cm[:at].copy()
 
 
 @kernel
@@ -271,6 +277,51 @@ def best_links_of_points(positions, reads, around, on_edges, directed, is_leavin
             at += 1
         indptr[i + 1] = at
     return StopsAround(indptr, stops[:at].copy(), walk_ms[:at].copy())
+
+
+@kernel
+def labels_of_links(point_of, stop_of, positions, reads, around, lengths, on_edges, directed, is_leaving):
+    """
+    Return the labels of the walks between points and stops near them.
+
+    Parameters
+    ----------
+    point_of : int64 array of shape (n,)
+    stop_of : int32 array of shape (n,)
+    positions, reads, around, on_edges, directed, is_leaving
+        As in `links_of_points`.
+    lengths : int32 array
+        Length in centimetres of each walk of `around`.
+
+    Returns
+    -------
+    int64 array of shape (n,)
+        `traveltime_lab.kernels.street.road.UNREACHED` where `links_of_points` finds no walk.
+    """
+    state_indptr, state_stops, state_ms = around
+    labels = np.full(point_of.size, UNREACHED, np.int64)
+    for i in range(point_of.size):
+        point, stop = point_of[i], stop_of[i]
+        for k in range(reads.indptr[point], reads.indptr[point + 1]):
+            low, last = state_indptr[reads.states[k]], state_indptr[reads.states[k] + 1]
+            high = last
+            while low < high:
+                middle = (low + high) // 2
+                if state_stops[middle] < stop:
+                    low = middle + 1
+                else:
+                    high = middle
+            if low < last and state_stops[low] == stop:
+                walk = (np.int64(state_ms[low]) << TIME_SHIFT) | np.int64(lengths[low])
+                labels[i] = min(labels[i], walk + reads.keys[k])
+        for p in range(positions.indptr[point], positions.indptr[point + 1]):
+            edge, here = positions.edge[p], positions.fraction[p]
+            for k in range(on_edges.indptr[edge], on_edges.indptr[edge + 1]):
+                if on_edges.stops[k] == stop:
+                    start, end = (on_edges.fraction[k], here) if is_leaving else (here, on_edges.fraction[k])
+                    walk = along_same_edge(edge, start, edge, end, directed)
+                    labels[i] = min(labels[i], walk + positions.connector[p] + on_edges.connector[k])
+    return labels
 
 
 @kernel
