@@ -26,6 +26,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 import traveltime_lab as ttl
 from tests.support.oracles import random_points
 from traveltime_lab.kernels.street import road
+from traveltime_lab.kernels.unreached import UNREACHED
 from traveltime_lab.modes.snapping import as_snapping
 from traveltime_lab.modes.transportation import as_transportation
 from traveltime_lab.settings import settings
@@ -99,7 +100,7 @@ def compare(network: ttl.Network, name: str, arguments: argparse.Namespace) -> N
         print(
             f"  {shape[0]:>6} x {shape[1]:<6}",
             ", ".join(f"{engine} {1000 * statistics.median(times[engine]):.1f} ms" for engine in engines),
-            f"; reached {(by_dijkstra != road.UNREACHED).mean():.3f},",
+            f"; reached {(by_dijkstra != UNREACHED).mean():.3f},",
             "labels equal" if np.array_equal(by_dijkstra, by_hierarchy) else "LABELS DIFFER",
             flush=True,
         )

@@ -26,7 +26,7 @@ from scipy.spatial import cKDTree
 
 from traveltime_lab.kernels.transit import range_raptor, raptor, search_state
 from traveltime_lab.kernels.transit.access import gather
-from traveltime_lab.kernels.transit.patterns import UNREACHED
+from traveltime_lab.kernels.unreached import NEVER
 from traveltime_lab.readers.gtfs.feed import read_timetable
 from traveltime_lab.transit.raptor import TransitOptions, TransitSearch
 from traveltime_lab.transit.stop_reach import StopLinks, StopReach
@@ -82,7 +82,7 @@ def target_times(
 ) -> np.ndarray:
     """Return the times between points and targets, by the times of stops."""
     times = search.stop_times(access, moment_s, options, **how)
-    out = np.full((access.n_points, egress.n_points), UNREACHED, np.int32)
+    out = np.full((access.n_points, egress.n_points), NEVER, np.int32)
     for row, at_stops in zip(out, times, strict=True):
         gather(at_stops, 0, options.travel_limit, egress.ports, row)
     return out
@@ -124,7 +124,7 @@ def window(search: TransitSearch, links: StopLinks, moment_s: int, options: Tran
     def run_events(seeds: range_raptor.Seeds) -> int:
         events = range_raptor.window_starts(lines, seeds, start, start + 3600, 1)
         search_state.reset(state)
-        union.fill(UNREACHED)
+        union.fill(NEVER)
         range_raptor.window_least(lines, state, seeds, events, limits, union)
         return events.size
 

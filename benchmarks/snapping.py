@@ -20,6 +20,7 @@ import numpy as np
 
 import traveltime_lab as ttl
 from traveltime_lab.kernels.street import road
+from traveltime_lab.kernels.unreached import UNREACHED
 from traveltime_lab.modes.snapping import as_snapping
 from traveltime_lab.modes.transportation import as_transportation
 from traveltime_lab.streets import matrix
@@ -97,7 +98,7 @@ def excess_s(network: ttl.Network, mode: str, role: str, n: int) -> tuple[float,
         labels = np.empty((len(starts), len(ends)), np.int64)
         for block in matrix.label_blocks(network.streets, graph, starts, ends, snapping, limit=14_400.0):
             labels[block.rows, block.columns] = block.labels
-        return np.where(labels == road.UNREACHED, np.inf, (labels >> road.TIME_SHIFT) / 1000.0).ravel()
+        return np.where(labels == UNREACHED, np.inf, (labels >> road.TIME_SHIFT) / 1000.0).ravel()
 
     first = indptr[:-1][np.diff(indptr) > 0]
     together, each = seconds(here)[np.diff(indptr) > 0], seconds(alone)

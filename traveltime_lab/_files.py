@@ -22,7 +22,7 @@ from traveltime_lab.errors import FileAccessError, InputError, MissingFileError,
 FULL: Final = frozenset({errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC), errno.EFBIG})
 #: What it reports where there is no file.
 _NOWHERE: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
-_FORBIDDEN: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
+_NO_PERMISSION: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 
 
 #: How many times its size a compressed file may have (timetables and map data have up to 20 times, deflate allows
@@ -139,7 +139,7 @@ def access_error(error: OSError, path: Any, doing: str) -> FileAccessError:
     """Return the error of this library for an error of the operating system."""
     if error.errno in FULL:
         reason = "there is no space left on the disk (or in a quota); free some, or choose a folder on another disk"
-    elif error.errno in _FORBIDDEN:
+    elif error.errno in _NO_PERMISSION:
         reason = "this process may not do that; change the permissions, or choose another folder"
     else:
         reason = (error.strerror or str(error)).splitlines()[0]

@@ -22,7 +22,7 @@ from tests.support import oracles_accessibility as twin
 from tests.support.large_jobs import HOW, Strange
 from tests.support.towns import blocks
 from tests.support.worlds import at
-from traveltime_lab.kernels.transit.patterns import UNREACHED
+from traveltime_lab.kernels.unreached import NEVER
 from traveltime_lab.search.accessibility import measures
 from traveltime_lab.search.accessibility.decay import table_of
 from traveltime_lab.search.accessibility.exact_sums import ExactSums
@@ -205,7 +205,7 @@ def passes(ms: np.ndarray, random: Any) -> measures.Passes:
 def tables(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Draw travel times, supply of two kinds and demand."""
     shape = draw(st.integers(1, 7)), draw(st.integers(1, 7))
-    times = st.integers(0, 1_900_000) | st.just(UNREACHED)
+    times = st.integers(0, 1_900_000) | st.just(NEVER)
     ms = np.array(draw(st.lists(times, min_size=shape[0] * shape[1], max_size=shape[0] * shape[1])), np.int32)
     amount = st.floats(1e-3, 1e6) | st.just(0.0) | st.integers(1, 50).map(float)
     supply = np.array(draw(st.lists(amount, min_size=2 * shape[1], max_size=2 * shape[1]))).reshape(2, -1)
@@ -271,7 +271,7 @@ PYSAL: list[tuple[str, Any, int, list[float]]] = [
 
 
 def of_table(measure: str, decay: tl.Decay, limit: int) -> list[float]:
-    ms = np.where(np.isnan(TIMES), UNREACHED, 1000 * TIMES).astype(np.int32)
+    ms = np.where(np.isnan(TIMES), NEVER, 1000 * TIMES).astype(np.int32)
 
     class Once:
         def randrange(self, n: int) -> int:

@@ -16,7 +16,8 @@ from tests.support.oracles import random_points, simple_oracle
 from tests.support.worlds import at, world
 from traveltime_lab.kernels.records import Ports
 from traveltime_lab.kernels.street import contraction as kernel
-from traveltime_lab.kernels.street import dissection, road, sweeps
+from traveltime_lab.kernels.street import dissection, sweeps
+from traveltime_lab.kernels.unreached import UNREACHED
 from traveltime_lab.modes.snapping import Snapping, as_snapping
 from traveltime_lab.modes.transportation import as_transportation
 from traveltime_lab.network.network import Network
@@ -109,7 +110,7 @@ def test_labels_are_those_of_networkx(data: st.DataObject) -> None:
         places.number[stream.vertices] = -1
         for marks in (places, slots_of):
             assert not marks.has_work.any() and (marks.number == -1).all(), "the next search may use them"
-        expected = np.full((len(seeds), len(reads)), road.UNREACHED)
+        expected = np.full((len(seeds), len(reads)), UNREACHED)
         for i, row in enumerate(seeds):
             found = simple_oracle(indptr, indices, weights, row, limit)
             for j, column in enumerate(reads):
@@ -123,8 +124,8 @@ def test_labels_are_those_of_networkx(data: st.DataObject) -> None:
             given = as_ports([row]), as_ports(columns), np.int64(limit)
             sweeps.one_to_many(up, down, parent, rank, *given, climbs, numbers.number, room, one)
             assert np.array_equal(one, labels)
-            assert (climbs.ahead == road.UNREACHED).all()
-            assert (climbs.back == road.UNREACHED).all()
+            assert (climbs.ahead == UNREACHED).all()
+            assert (climbs.back == UNREACHED).all()
             assert (numbers.number == -1).all()
             assert not climbs.has_work.any()
 
@@ -208,7 +209,7 @@ def assert_same_labels(network: Network, graph: RoadGraph, mode: str, shape: tup
     largest = limit_label(limit, graph.metric)
     for rows, columns, labels in contraction.label_blocks(network.streets, graph, leaving, reached, largest):
         got[rows, columns] = labels
-    assert limit < 14_400 or (got != road.UNREACHED).any()
+    assert limit < 14_400 or (got != UNREACHED).any()
     assert np.array_equal(got, expected)
 
 
@@ -391,6 +392,6 @@ def test_points_without_a_street_reach_nothing() -> None:
         network.streets, graph, leaving, reached, limit_label(14_400, "time")
     )
     assert (rows, columns) == (slice(0, 3), slice(0, 3))
-    assert (labels[2] == road.UNREACHED).all()
-    assert (labels[:, 2] == road.UNREACHED).all()
-    assert (labels[:2, :2] != road.UNREACHED).all()
+    assert (labels[2] == UNREACHED).all()
+    assert (labels[:, 2] == UNREACHED).all()
+    assert (labels[:2, :2] != UNREACHED).all()

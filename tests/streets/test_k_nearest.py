@@ -16,6 +16,7 @@ from tests.support.oracles import random_points, simple_oracle
 from traveltime_lab.kernels.records import Arcs, Ports
 from traveltime_lab.kernels.street import k_nearest as kernels
 from traveltime_lab.kernels.street import road
+from traveltime_lab.kernels.unreached import NO_PLACE, UNREACHED
 from traveltime_lab.modes.snapping import as_snapping
 from traveltime_lab.modes.transportation import as_transportation
 from traveltime_lab.network.network import Network
@@ -61,12 +62,12 @@ def test_lists_are_those_of_a_search_from_each_place(drawn: Any, shift: int) -> 
     n_buckets = 1 << (int(csr.weights.max(initial=0) >> width) + 3).bit_length()
     found = kernels.k_nearest(csr, ports, k, limit, width, n_buckets)
     keys, cm = found.key.reshape(n, k), found.cm.reshape(n, k)
-    assert ((keys & 1 == 0) | (keys == kernels.NONE)).all()
+    assert ((keys & 1 == 0) | (keys == NO_PLACE)).all()
     for state in range(n):
         rows = [
             (key >> road.TIME_SHIFT, (key & int(road.LENGTH_MASK)) >> 1, (key & ~int(road.LENGTH_MASK)) | length)
             for key, length in zip(keys[state].tolist(), cm[state].tolist(), strict=True)
-            if key != kernels.NONE
+            if key != NO_PLACE
         ]
         assert rows == sorted(expected[state])[:k]
 
@@ -88,14 +89,14 @@ def test_equals_the_sorted_matrix(helsinki: Network, mode: str, n_origins: int, 
     linked = k_nearest.link(graph, origins, places, snapping)
     n_missing = 0
     for limit in (20, 300, 3600):
-        labels = np.full((n_origins, n_places), road.UNREACHED)
+        labels = np.full((n_origins, n_places), UNREACHED)
         for block in matrix.label_blocks(
             helsinki.streets, graph, origins, places, snapping, limit=limit, engine="dijkstra"
         ):
             labels[block.rows, block.columns] = block.labels
         order = np.argsort(labels >> road.TIME_SHIFT, axis=1, kind="stable")
         ordered = np.take_along_axis(labels, order, axis=1)
-        order[ordered == road.UNREACHED] = -1
+        order[ordered == UNREACHED] = -1
         for k in (1, 4, n_places):
             found, found_labels = k_nearest.nearest_places(helsinki.streets, graph, *linked, snapping, k, limit)
             np.testing.assert_array_equal(found_labels, ordered[:, :k])

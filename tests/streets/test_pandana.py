@@ -16,6 +16,7 @@ from tests.support.oracles import random_points
 from traveltime_lab import build_network, time_filter
 from traveltime_lab.errors import MissingDependencyError
 from traveltime_lab.kernels.street import road
+from traveltime_lab.kernels.unreached import UNREACHED
 from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.modes.transportation import as_transportation
 from traveltime_lab.network.network import Network
@@ -119,7 +120,7 @@ def table(
 
 def assert_same(found: np.ndarray, expected: np.ndarray) -> None:
     """Equal times; equal lengths, but for routes that are equally fast."""
-    np.testing.assert_array_equal(found == road.UNREACHED, expected == road.UNREACHED)
+    np.testing.assert_array_equal(found == UNREACHED, expected == UNREACHED)
     np.testing.assert_array_equal(found >> road.TIME_SHIFT, expected >> road.TIME_SHIFT)
     assert (found >= expected).all()
     assert (found == expected).mean() > 0.999
@@ -132,12 +133,12 @@ def test_every_pair_of_places_in_a_town(town: Network, mode: str, metric: str) -
     expected = table(town, mode, starts, ends, 14_400, "dijkstra", metric)
     found = table(town, mode, starts, ends, 14_400, "pandana", metric)
     # Round numbers make many routes equally long or fast here; so only what is minimised is compared.
-    np.testing.assert_array_equal(found == road.UNREACHED, expected == road.UNREACHED)
+    np.testing.assert_array_equal(found == UNREACHED, expected == UNREACHED)
     np.testing.assert_array_equal(found >> road.TIME_SHIFT, expected >> road.TIME_SHIFT)
-    reached = expected != road.UNREACHED
+    reached = expected != UNREACHED
     assert reached.any()
     assert not reached.all()
-    assert (expected[-1] == road.UNREACHED).all()
+    assert (expected[-1] == UNREACHED).all()
 
 
 def test_the_town_has_states_of_every_kind(town: Network) -> None:
@@ -167,13 +168,13 @@ def test_limit_counts_whole_seconds(town: Network, limit: int) -> None:
     everything = table(town, "driving", starts, ends, 14_400, "dijkstra")
     found = table(town, "driving", starts, ends, limit, "pandana")
     within = everything >> road.TIME_SHIFT < limit * 1000 + 500
-    np.testing.assert_array_equal(found != road.UNREACHED, within)
+    np.testing.assert_array_equal(found != UNREACHED, within)
     # A limit that is some trip's time in whole seconds includes that trip; one second less does not.
     longest = int(everything[within].max() >> road.TIME_SHIFT)
     for whole, is_within in (((longest + 500) // 1000, True), ((longest + 500) // 1000 - 1, False)):
         found = table(town, "driving", starts, ends, whole, "pandana")
         is_longest = everything >> road.TIME_SHIFT == longest
-        assert (found[is_longest] != road.UNREACHED).all() == is_within
+        assert (found[is_longest] != UNREACHED).all() == is_within
 
 
 def odd_network(seed: int) -> Network:
@@ -251,7 +252,7 @@ def test_a_street_without_a_turn() -> None:
     assert network.road_graph(as_transportation("driving")).weights.size == 0
     places = snaps_at([0, 0], np.array([0.2, 0.7]), np.zeros(2))
     labels = table(network, "driving", places, places, 100, "pandana")
-    assert labels[1, 0] == road.UNREACHED
+    assert labels[1, 0] == UNREACHED
     assert labels[0, 1] & road.LENGTH_MASK == 5000
     np.testing.assert_array_equal(labels, table(network, "driving", places, places, 100, "dijkstra"))
 

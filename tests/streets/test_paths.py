@@ -16,7 +16,7 @@ import traveltime_lab as tl
 from tests.support.oracles import random_points
 from tests.support.worlds import FRAME, tables, world
 from traveltime_lab.crs import LocalFrame, line_length_m
-from traveltime_lab.kernels.street import road
+from traveltime_lab.kernels.unreached import UNREACHED
 from traveltime_lab.points import read_points
 from traveltime_lab.search.pairs import all_pairs
 from traveltime_lab.search.query import ask
@@ -66,7 +66,7 @@ def test_labels_are_those_of_the_matrix_and_lines_as_long(
     streets, graph, pairs = network.streets, query.graph, all_pairs(here, there)
     ask_for = streets, graph, here, there, query.snapping, *pairs
     expected = matrix.pair_labels(*ask_for, limit=limit)
-    is_reached = expected != road.UNREACHED
+    is_reached = expected != UNREACHED
     found = {path.pair: path for path in paths(*ask_for[1:], limit)}
     assert {pair: path.label for pair, path in found.items()} == dict(
         zip(np.flatnonzero(is_reached).tolist(), expected[is_reached].tolist(), strict=True)

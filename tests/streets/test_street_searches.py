@@ -18,6 +18,7 @@ from tests.support.oracles_snapping import SnapOracle, times_ms
 from tests.support.worlds import at, towns, with_slopes, world
 from traveltime_lab.kernels.records import Arcs, Ports
 from traveltime_lab.kernels.street import reduction, road
+from traveltime_lab.kernels.unreached import UNREACHED
 from traveltime_lab.modes.snapping import as_snapping
 from traveltime_lab.modes.transportation import as_transportation
 from traveltime_lab.settings import settings as options
@@ -52,7 +53,7 @@ def test_searches_equal_networkx_whole_and_contracted(csr, data):
     expected = simple_oracle(indptr, indices, weights, seeds, limit)
     ring = 128
     label, parent = road.one_to_all(arcs, states, keys, np.int64(limit), shift, ring, True)
-    assert {i: int(v) for i, v in enumerate(label) if v != road.UNREACHED} == expected
+    assert {i: int(v) for i, v in enumerate(label) if v != UNREACHED} == expected
     assert all((parent[i] >= -1) == (i in expected) for i in range(n))
 
     rows = np.repeat(np.arange(n), np.diff(indptr))
@@ -65,7 +66,7 @@ def test_searches_equal_networkx_whole_and_contracted(csr, data):
     ring = 1024
     label, _ = road.one_to_all(core, states, keys, np.int64(limit), shift, ring, False)
     reduction.fill(label, above, above_key, np.int64(limit))
-    assert {i: int(v) for i, v in enumerate(label) if v != road.UNREACHED} == expected
+    assert {i: int(v) for i, v in enumerate(label) if v != UNREACHED} == expected
 
 
 #: Around the hours at which restrictions of random towns hold, which are those of Mondays and Tuesdays.

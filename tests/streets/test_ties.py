@@ -15,6 +15,7 @@ from tests.support.oracles import StreetOracle
 from tests.support.oracles_snapping import SnapOracle
 from tests.support.osm_files import osm_xml
 from tests.support.worlds import at, recut, towns, world
+from traveltime_lab.kernels.unreached import UNREACHED
 from traveltime_lab.modes.snapping import as_snapping
 from traveltime_lab.modes.transportation import as_transportation
 from traveltime_lab.network.network import Network
@@ -133,14 +134,13 @@ def test_a_junction_is_as_good_as_its_best_street(helsinki: Network, mode: str) 
 
 
 def table(network: Network, graph: Any, starts: Snaps, ends: Snaps) -> np.ndarray:
-    from traveltime_lab.kernels.street import road
     from traveltime_lab.modes.snapping import Snapping
     from traveltime_lab.streets import matrix
 
     labels = np.empty((len(starts), len(ends)), np.int64)
     for block in matrix.label_blocks(network.streets, graph, starts, ends, Snapping(), limit=7200, engine="dijkstra"):
         labels[block.rows, block.columns] = block.labels
-    return np.where(labels == road.UNREACHED, np.inf, (labels >> 32) / 1000.0)
+    return np.where(labels == UNREACHED, np.inf, (labels >> 32) / 1000.0)
 
 
 @pytest.mark.parametrize("mode", MODES)

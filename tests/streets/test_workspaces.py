@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from traveltime_lab.kernels.raster.surface import box_of_rows
-from traveltime_lab.kernels.street import road
+from traveltime_lab.kernels.unreached import UNREACHED
 from traveltime_lab.modes.snapping import as_snapping
 from traveltime_lab.modes.transportation import as_transportation
 from traveltime_lab.network.network import Network
@@ -46,7 +46,7 @@ def assert_clean(topology: Topology) -> int:
     """Check the idle arrays of a topology and return their number."""
     searches = workspaces._SEARCHES.of(topology, None, deque)
     for space in searches:
-        assert (space.label == road.UNREACHED).all()
+        assert (space.label == UNREACHED).all()
         assert (space.queue.heads == -1).all()
     marks = workspaces._MARKS.of(topology, None, deque)
     for mark in marks:
@@ -54,8 +54,8 @@ def assert_clean(topology: Topology) -> int:
         assert not mark.has_work.any()
     climbs = workspaces._CLIMBS.of(topology, None, deque)
     for climb in climbs:
-        assert (climb.ahead == road.UNREACHED).all()
-        assert (climb.back == road.UNREACHED).all()
+        assert (climb.ahead == UNREACHED).all()
+        assert (climb.back == UNREACHED).all()
         assert not climb.has_work.any()
     return len(searches) + len(marks) + len(climbs)
 

@@ -8,7 +8,7 @@ from random import Random
 
 import numpy as np
 
-from traveltime_lab.kernels.transit.patterns import UNREACHED
+from traveltime_lab.kernels.unreached import FORBIDDEN
 from traveltime_lab.transit.trip_table import TripTable
 
 
@@ -109,6 +109,6 @@ def random_table(seed: int, n_stops: int, n_patterns: int, most_runs: int, longe
         can_board=[draw() < share for _ in range(n_positions)],
         can_alight=[draw() < share for _ in range(n_positions)],
         walks={(a, b): below(20) for a, b in pairs if a != b},
-        change_time=[UNREACHED if below(12) == 0 else slowness * below(12) for _ in range(n_stops)],
+        change_time=[FORBIDDEN if below(12) == 0 else slowness * below(12) for _ in range(n_stops)],
         stays=stays,
     )

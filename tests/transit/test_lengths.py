@@ -20,7 +20,7 @@ from tests.support.towns import MEANS, ON_FOOT, STOPS, TRIPS, clock, timetable, 
 from tests.support.worlds import FRAME, at, tables
 from traveltime_lab import crs
 from traveltime_lab.kernels.transit import ride_lines
-from traveltime_lab.kernels.transit.patterns import UNREACHED
+from traveltime_lab.kernels.unreached import NEVER
 from traveltime_lab.points import read_points
 from traveltime_lab.search.query import ask
 from traveltime_lab.transit import ride_lengths
@@ -275,7 +275,7 @@ def test_the_best_link_is_that_of_all_links(porto_alegre: tl.Network, is_origin:
     links = query.links(snaps, is_origin=is_origin)
     # Round times, so that several stops are equally good.
     times = (rng.integers(0, 60, query.search().table.n_stops) * 60_000).astype(np.int32)
-    times[rng.random(times.size) < 0.5] = UNREACHED
+    times[rng.random(times.size) < 0.5] = NEVER
     best = query.links(snaps, is_origin=is_origin, times=times)
     at = ride_lines.best_links(links.indptr, links.stops, links.ms, times, np.arange(400))
     assert np.diff(best.indptr).tolist() == (at >= 0).tolist()

@@ -16,7 +16,7 @@ from traveltime_lab.errors import DataError, InputError, LimitError
 from traveltime_lab.kernels.transit import patterns as line_kernels
 from traveltime_lab.kernels.transit import range_raptor
 from traveltime_lab.kernels.transit.access import gather
-from traveltime_lab.kernels.transit.patterns import UNREACHED
+from traveltime_lab.kernels.unreached import NEVER
 from traveltime_lab.transit.legs import Itineraries
 from traveltime_lab.transit.raptor import TransitOptions, TransitSearch
 from traveltime_lab.transit.stop_reach import StopLinks
@@ -67,7 +67,7 @@ def arriving(oracle: TransitOracle, access: list, moment: int, options: TransitO
 
 
 def reached(times: np.ndarray) -> dict[int, int]:
-    return {stop: int(time) for stop, time in enumerate(times) if time != UNREACHED}
+    return {stop: int(time) for stop, time in enumerate(times) if time != NEVER}
 
 
 def stop_times(table: TripTable, access: list, moment: int, options: TransitOptions, **more: bool) -> dict[int, int]:
@@ -117,7 +117,7 @@ def test_windows_equal_a_search_at_every_second(table, access, moment, width, op
     stops = st.integers(0, table.n_stops - 1)
     egress = data.draw(st.lists(st.lists(st.tuples(stops, st.integers(0, 30)), max_size=3), min_size=1, max_size=2))
     chosen = data.draw(st.lists(st.sampled_from(every), min_size=1, max_size=4))
-    direct = np.array([data.draw(st.sampled_from([UNREACHED, 20, 70])) for _ in egress], np.int32)
+    direct = np.array([data.draw(st.sampled_from([NEVER, 20, 70])) for _ in egress], np.int32)
     rows = search.window_times(
         (np.array([stop for stop, _ in access]), np.array([s for _, s in access])), chosen, links(*egress), options,
         is_arrival=is_arrival, direct_time=direct,
@@ -130,7 +130,7 @@ def test_windows_equal_a_search_at_every_second(table, access, moment, width, op
     for row, start in zip(rows, chosen, strict=True):
         for time, ports, other in zip(row, egress, direct, strict=True):
             either = min(through(singles[start], ports), other if other <= options.travel_limit else math.inf)
-            assert time == (UNREACHED if either == math.inf else either)
+            assert time == (NEVER if either == math.inf else either)
 
     seconds, starts = search.window_best(
         links(access), moment, width, links(*egress), 3, options, is_arrival=is_arrival
@@ -144,7 +144,7 @@ def test_windows_equal_a_search_at_every_second(table, access, moment, width, op
                 best = sign * start + time
                 pareto.append((time, start))
         pareto.sort(key=lambda pair: pair[0])
-        got = [(int(s), int(m)) for s, m in zip(seconds[0, target], starts[0, target], strict=True) if s != UNREACHED]
+        got = [(int(s), int(m)) for s, m in zip(seconds[0, target], starts[0, target], strict=True) if s != NEVER]
         assert got == [(time, start) for time, start in pareto if time < math.inf][:3]
 
 
@@ -163,7 +163,7 @@ def test_journeys_can_be_travelled_and_take_the_time_of_the_label(table, access,
     }
     for stop in range(table.n_stops):
         rides = list(range(found.indptr[stop], found.indptr[stop + 1]))
-        if times[stop] == UNREACHED:
+        if times[stop] == NEVER:
             assert not rides
             continue
         for ride in rides:
@@ -171,9 +171,7 @@ def test_journeys_can_be_travelled_and_take_the_time_of_the_label(table, access,
         assert options.max_changes is None or len(rides) <= options.max_changes + 1
         for first, second in itertools.pairwise(rides):
             pair = int(found.alight_stop[first]), int(found.board_stop[second])
-            change = min(
-                walks.get(pair, UNREACHED), int(table.change_time[pair[0]]) if pair[0] == pair[1] else UNREACHED
-            )
+            change = min(walks.get(pair, NEVER), int(table.change_time[pair[0]]) if pair[0] == pair[1] else NEVER)
             assert found.arrival[first] + change + options.change_delay <= found.departure[second]
         street = {}
         for end, s in access:
@@ -225,14 +223,14 @@ def test_targets_are_the_best_of_their_ports(table, access, moment, options, dat
     origins = links(access, [], [(0, 3)])
     when = [moment, moment, moment + 9]
     at_stops = search.stop_times(origins, when, options).astype(float)
-    at_stops[at_stops == UNREACHED] = math.inf
+    at_stops[at_stops == NEVER] = math.inf
     expected = np.array(
         [[min((row[stop] + s for stop, s in ports), default=math.inf) for ports in rows] for row in at_stops]
     )
-    direct = np.full(expected.shape, UNREACHED, np.int32)
+    direct = np.full(expected.shape, NEVER, np.int32)
     direct[0, 0] = 33
     expected[0, 0] = min(expected[0, 0], 33)
-    expected[expected > options.travel_limit] = UNREACHED
+    expected[expected > options.travel_limit] = NEVER
     found = direct.copy()
     for row, times in zip(found, search.stop_times(origins, when, options), strict=True):
         gather(times, 0, options.travel_limit, egress.ports, row)
@@ -260,7 +258,7 @@ def test_arriving_and_departing_are_dual(table, moment, max_changes, delay):
     out = search.stop_times(nodes, moment, options)
     for target in range(table.n_stops):
         for origin in range(table.n_stops):
-            if out[origin, target] == UNREACHED:
+            if out[origin, target] == NEVER:
                 continue
             arrival = moment + int(out[origin, target])
             back = search.stop_times(links([(target, 0)]), arrival, options, is_arrival=True)[0]
@@ -289,7 +287,7 @@ def test_more_changes_and_more_access_never_hurt(table, access, moment, max_chan
 def test_percentiles_and_shares(n_starts, n_targets, seed):
     random = np.random.default_rng(seed)
     times = random.integers(0, 50, (n_starts, n_targets)).astype(np.int32)
-    times[random.random(times.shape) < 0.3] = UNREACHED
+    times[random.random(times.shape) < 0.3] = NEVER
     percents = np.array([1.0, 50.0, 80.0, 100.0])
     out = np.empty((n_targets, percents.size), np.int32)
     range_raptor.percentiles(times, percents, out)
@@ -391,6 +389,6 @@ def test_bad_requests_are_refused():
     with pytest.raises(LimitError, match="max_changes"):
         TransitOptions(10, max_changes=-1)
     with pytest.raises(LimitError, match="length of a window"):
-        search.window_stop_times(links([(0, 0)]), 0, UNREACHED // 4, ANY)
+        search.window_stop_times(links([(0, 0)]), 0, NEVER // 4, ANY)
     with pytest.raises(InputError, match="shape"):
         search.window_times(links([(0, 0)]).of(0), [0], links([(1, 0)]), ANY, direct_time=np.zeros(3, np.int32))

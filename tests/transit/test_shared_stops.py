@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 import traveltime_lab as tl
 from tests.support.towns import ON_FOOT, timetable, towns
 from tests.support.worlds import FRAME, at, tables
+from traveltime_lab.kernels.unreached import FORBIDDEN
 from traveltime_lab.readers.gtfs.feed import read_timetable
-from traveltime_lab.transit.trip_instances import UNREACHED, merge_transfers
+from traveltime_lab.transit.trip_instances import merge_transfers
 
 HEADER = "from_stop_id,to_stop_id,transfer_type,min_transfer_time"
 
@@ -117,4 +118,4 @@ def test_rules_reach_the_other_feed_only(tmp_path: Path) -> None:
     b1, c1, b2, c2 = range(4)
     assert ways == {(b1, b2): 90, (b2, b1): 90, (c1, c2): 0, (c2, c1): 0, (b1, c1): 500, (b1, c2): 500, (b2, c1): 500}
     assert found.change_time.tolist() == [90, 0, 0, 0]
-    assert (found.change_time < UNREACHED).all()
+    assert (found.change_time < FORBIDDEN).all()

@@ -20,11 +20,12 @@ from hypothesis import strategies as st
 
 from tests.support.feeds import LINE, SlowFeed, check_invariants, feed, posix, runs_of, stays_of, text
 from traveltime_lab.errors import InputError, LimitError, MomentError, NoServiceError
+from traveltime_lab.kernels.unreached import FORBIDDEN
 from traveltime_lab.readers.gtfs.feed import read_feed, read_timetable
 from traveltime_lab.transit.calendar import day_origin
 from traveltime_lab.transit.timetable import ServiceWarning, Timetable, plain_arrays
 from traveltime_lab.transit.timetable_file import from_tables, to_tables
-from traveltime_lab.transit.trip_instances import UNREACHED, Footpaths, merge_transfers, trip_table
+from traveltime_lab.transit.trip_instances import Footpaths, merge_transfers, trip_table
 
 CALLS = text(LINE["stop_times"])
 
@@ -371,7 +372,7 @@ def test_rules_of_changes(tmp_path: Path) -> None:
     walks = {(0, 1): 10, (0, 2): 100, (1, 2): 90, (2, 0): 100, (2, 1): 90}
     found, at_stop = ways(timetable, walks)
     assert found == {(0, 1): 10, (0, 2): 300, (1, 2): 90, (2, 1): 90}
-    assert at_stop == [0, 60, UNREACHED, 0]
+    assert at_stop == [0, 60, FORBIDDEN, 0]
     found, _ = ways(timetable, {})
     assert found == {(0, 2): 300}
 

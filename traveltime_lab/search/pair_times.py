@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from traveltime_lab._arrays import AnyArray, IndexArray, Int64Array
-from traveltime_lab.kernels.street import road
+from traveltime_lab.kernels.unreached import UNREACHED
 from traveltime_lab.search.pairs import (
     PairIndex,
     all_pairs,
@@ -171,7 +171,7 @@ def reachable_pairs(
     """
     if chosen is not None:
         origin_of, destination_of, labels, spread = _every(query, starts, ends, chosen, limit, engine)
-        kept = np.flatnonzero(labels != road.UNREACHED)
+        kept = np.flatnonzero(labels != UNREACHED)
         return ReachablePairs(
             [origin_of[kept]],
             [destination_of[kept]],
@@ -182,7 +182,7 @@ def reachable_pairs(
     found = ReachablePairs([], [], [], [], [])
     is_by_row = True
     for block in query.blocks(starts, ends, limit, engine):
-        row, column = np.nonzero(block.labels != road.UNREACHED)
+        row, column = np.nonzero(block.labels != UNREACHED)
         labels = block.labels[row, column]
         is_by_row &= block.columns == slice(0, len(ends))
         found.origins.append((row + block.rows.start).astype(np.int32))

@@ -13,7 +13,7 @@ import pandas as pd
 
 from traveltime_lab._arrays import BoolArray, FloatArray, IndexArray, Int32Array, Int64Array, indptr_of
 from traveltime_lab.errors import InputError
-from traveltime_lab.kernels.street import road
+from traveltime_lab.kernels.unreached import UNREACHED
 from traveltime_lab.points import Points, plain
 from traveltime_lab.rounding import whole_seconds
 from traveltime_lab.search.query import Query
@@ -68,12 +68,12 @@ def chosen_pairs(pairs: Any, starts: Points, ends: Points) -> PairIndex | None:
 
 def seconds_of(labels: Int64Array) -> Int32Array:
     """Return the travel times of labels in whole seconds; 0 if unreachable."""
-    return whole_seconds(np.where(labels == road.UNREACHED, 0, label_parts.ms(labels))).astype(np.int32)
+    return whole_seconds(np.where(labels == UNREACHED, 0, label_parts.ms(labels))).astype(np.int32)
 
 
 def metres_of(labels: Int64Array) -> FloatArray:
     """Return the distances of labels in metres; 0 if unreachable."""
-    return np.where(labels == road.UNREACHED, 0.0, label_parts.cm(labels) / 100.0)
+    return np.where(labels == UNREACHED, 0.0, label_parts.cm(labels) / 100.0)
 
 
 def reasons_of(
@@ -166,7 +166,7 @@ def departures(
     pair_of = np.repeat(np.arange(origin_of.size), n_rows)
     first = indptr_of(n_rows)[:-1]
     rows = first[found.pair] + np.arange(found.pair.size) - np.searchsorted(found.pair, found.pair)
-    labels = np.full(pair_of.size, road.UNREACHED, np.int64)
+    labels = np.full(pair_of.size, UNREACHED, np.int64)
     labels[rows] = found.labels
     moments: list[Any] = [None] * pair_of.size
     for row, when in zip(rows.tolist(), found.moments, strict=True):

@@ -19,7 +19,7 @@ from traveltime_lab._checks import items, one_of, whole
 from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.errors import InputError, LimitError
 from traveltime_lab.itinerary import timed, unpaid
-from traveltime_lab.kernels.street import road
+from traveltime_lab.kernels.unreached import UNREACHED
 from traveltime_lab.limits import MAX_RESULTS, MAX_ROUTE_TIME_S
 from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.modes.transportation import Transportation
@@ -181,7 +181,7 @@ def routes(
             i, j = origin_of[row], destination_of[row]
             ends_only = [(starts.lng[i], starts.lat[i]), (ends.lng[j], ends.lat[j])]
             lines[row] = route.geometry if route.legs else shapely.LineString(ends_only)
-    is_reached = labels != road.UNREACHED
+    is_reached = labels != UNREACHED
     columns: dict[str, Any] = {
         "origin": starts.index.take(origin_of),
         "destination": ends.index.take(destination_of),
@@ -252,7 +252,7 @@ def find_routes(query: Query, starts: Snaps, ends: Snaps, chosen: PairIndex, *, 
         origin_of, destination_of, _, moments = departures(query, starts, ends, chosen, n_best)
         # Rows without an itinerary have no time; that of the query is a placeholder, because they get no route.
         when = [moment or query.transit.moment for moment in moments]
-    labels = np.full(origin_of.size, road.UNREACHED, np.int64)
+    labels = np.full(origin_of.size, UNREACHED, np.int64)
     found = np.full(origin_of.size, None, dtype=object)
     if query.transit is not None:
         answers: Iterator[Found] = transit_routes(query.transit, starts, ends, origin_of, destination_of, when)
@@ -262,7 +262,7 @@ def find_routes(query: Query, starts: Snaps, ends: Snaps, chosen: PairIndex, *, 
         labels[pair], found[pair] = label, route
         advance(1)
     # Pairs without a route, and itineraries that a pair does not have.
-    advance(chosen[0].size * n_best - int((labels != road.UNREACHED).sum()))
+    advance(chosen[0].size * n_best - int((labels != UNREACHED).sum()))
     return FoundRoutes(origin_of, destination_of, labels, found)
 
 

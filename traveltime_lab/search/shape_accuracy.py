@@ -16,8 +16,7 @@ from traveltime_lab._arrays import BoolArray
 from traveltime_lab._checks import flag, percent, whole
 from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.errors import InputError
-from traveltime_lab.kernels.street import road
-from traveltime_lab.kernels.transit.patterns import UNREACHED as NO_TIME
+from traveltime_lab.kernels.unreached import NEVER, UNREACHED
 from traveltime_lab.limits import (
     FOREVER_S,
     MAX_DISTANCE_M,
@@ -152,8 +151,8 @@ def shape_accuracy(
 def _is_within(block: Block, query: Query, limit: int) -> BoolArray:
     """Return which pairs of a block are within the limit."""
     if block.spread is not None:
-        return block.spread.ms[..., 0] < NO_TIME
-    is_reached: BoolArray = block.labels != road.UNREACHED
+        return block.spread.ms[..., 0] < NEVER
+    is_reached: BoolArray = block.labels != UNREACHED
     if query.is_length:
         is_reached &= label_parts.cm(block.labels) <= 100 * limit
     return is_reached

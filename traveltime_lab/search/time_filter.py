@@ -18,8 +18,7 @@ from traveltime_lab._arrays import AnyArray, BoolArray, Float32Array, FloatArray
 from traveltime_lab._checks import finite, items, one_of, percent, travel_time_s, whole
 from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.errors import InputError, LimitError, UnsupportedError
-from traveltime_lab.kernels.street import road
-from traveltime_lab.kernels.transit.patterns import UNREACHED as NO_TIME
+from traveltime_lab.kernels.unreached import NEVER, UNREACHED
 from traveltime_lab.limits import MAX_RESULTS, MAX_TRAVEL_TIME_S
 from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.modes.transportation import Transportation
@@ -232,11 +231,11 @@ def _on_foot(
     labels: Int64Array,
 ) -> pd.arrays.BooleanArray:
     """Return whether trips are walked all the way; NA where there is none. Equally fast rides are not taken."""
-    is_reached = labels != road.UNREACHED
+    is_reached = labels != UNREACHED
     reached = np.flatnonzero(is_reached)
     walked = direct_labels(query, starts, ends, origin_of[reached], destination_of[reached])
     found = np.zeros(labels.size, np.bool_)
-    found[reached] = (walked != road.UNREACHED) & (label_parts.ms(walked) <= label_parts.ms(labels[reached]))
+    found[reached] = (walked != UNREACHED) & (label_parts.ms(walked) <= label_parts.ms(labels[reached]))
     return pd.arrays.BooleanArray(found, ~is_reached)
 
 
@@ -271,13 +270,13 @@ def _long(
     lines = None
     if query.transit is not None and "route" in properties:
         lines = np.full(labels.size, shapely.LineString(), dtype=object)
-        reached = np.flatnonzero(labels != road.UNREACHED)
+        reached = np.flatnonzero(labels != UNREACHED)
         when = None if moments is None else [moments[row] for row in reached]
         for at, route, label in transit_routes(
             query.transit, start_snaps, end_snaps, origin_of[reached], destination_of[reached], when
         ):
             labels[reached[at]], lines[reached[at]] = label, route.geometry
-    is_reached = labels != road.UNREACHED
+    is_reached = labels != UNREACHED
     columns: dict[str, Any] = {
         "origin": starts.index.take(origin_of),
         "destination": ends.index.take(destination_of),
@@ -392,7 +391,7 @@ def _spread_values(
     columns: dict[str, tuple[AnyArray, BoolArray]] = {}
     for k, value in enumerate(percents):
         ms = spread.ms[..., k].astype(np.int64)
-        columns[f"travel_time_p{value:g}"] = whole_seconds(ms).astype(np.int32), ms >= NO_TIME
+        columns[f"travel_time_p{value:g}"] = whole_seconds(ms).astype(np.int32), ms >= NEVER
     if "share" in properties:
         columns["share"] = spread.share.astype(np.float64), np.zeros(spread.share.shape, np.bool_)
     return columns
@@ -467,7 +466,7 @@ def _wide(
     rows, has_length = numbers(properties), wants_length(properties)
     tables: dict[str, Float32Array] = {}
     for block in asked.query.blocks(start_snaps, end_snaps, asked.limit, engine):
-        is_reached = block.labels != road.UNREACHED
+        is_reached = block.labels != UNREACHED
         known = seconds_of(block.labels), metres_of(block.labels) if has_length else None
         values = {row.name: np.where(is_reached, row.of(*known), np.nan) for row in rows if row.of is not None}
         spread: dict[str, Any] = {}

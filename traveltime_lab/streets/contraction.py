@@ -21,7 +21,8 @@ import numpy as np
 from traveltime_lab._arrays import FloatArray, Int32Array, Int64Array
 from traveltime_lab.kernels.records import Arcs, Ports
 from traveltime_lab.kernels.street import contraction as kernel
-from traveltime_lab.kernels.street import dissection, road, sweeps, turns
+from traveltime_lab.kernels.street import dissection, sweeps, turns
+from traveltime_lab.kernels.unreached import UNREACHED
 from traveltime_lab.runtime.memo import Derived
 from traveltime_lab.runtime.threads import map_ahead, row_blocks, side_by_side
 from traveltime_lab.settings import settings
@@ -287,7 +288,7 @@ def pair_labels(
         `UNREACHED` beyond the limit.
     """
     made = hierarchy(streets, graph)
-    labels = np.full(len(reached.snaps), road.UNREACHED, np.int64)
+    labels = np.full(len(reached.snaps), UNREACHED, np.int64)
     # Split the pairs into parts of about equal size, each with all pairs of its origins.
     targets = np.linspace(0, labels.size, settings.threads * 4 + 1)
     borders = np.unique(np.searchsorted(row_indptr, targets, side="left"))

@@ -12,6 +12,7 @@ import numpy as np
 from traveltime_lab._arrays import AnyArray, FloatArray, Int32Array, Int64Array
 from traveltime_lab.kernels.records import Ports, Positions, rows_of
 from traveltime_lab.kernels.street import reading, road
+from traveltime_lab.kernels.unreached import UNREACHED
 from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.runtime.memo import Derived
 from traveltime_lab.runtime.threads import even_slices, side_by_side
@@ -138,7 +139,7 @@ def row_field(graph: RoadGraph, snaps: Snaps, snapping: Snapping, *, limit: floa
             rest = ends, graph.traversal, field.unit, int(is_backward), rows.values
             parts = even_slices(graph.traversal.size // 2)
             edges = np.concatenate(side_by_side([some(part.start, part.stop, *rest) for part in parts]))
-            space.label[:] = road.UNREACHED
+            space.label[:] = UNREACHED
         rows.edges = edges
     return field
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from traveltime_lab._arrays import IndexArray, Int64Array
 from traveltime_lab.kernels.street import k_nearest, road
+from traveltime_lab.kernels.unreached import NO_PLACE, UNREACHED
 from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.runtime.interrupts import checkpoint
 from traveltime_lab.runtime.threads import even_slices, side_by_side
@@ -26,7 +27,6 @@ from traveltime_lab.streets.snapping import Snaps
 
 #: Rows of a block that are looked at together; bounds the memory for their keys.
 _KEYS: Final = 2_000_000
-_NONE: Final = np.iinfo(np.int64).max
 #: Pairs up to which a matrix takes no time worth an estimate.
 _FEW_PAIRS: Final = 20_000
 #: Bytes of an entry of a list, and most of the lists of all states.
@@ -104,10 +104,10 @@ def nearest_places(
 
     side_by_side([functools.partial(read, part) for part in even_slices(n_origins)])
     k_nearest.enter_same(*same_places(leaving.snaps, reached.snaps), k, result)
-    keys, is_there = result.key.reshape(-1, k), result.key.reshape(-1, k) != k_nearest.NONE
+    keys, is_there = result.key.reshape(-1, k), result.key.reshape(-1, k) != NO_PLACE
     places = np.where(is_there, (keys & road.LENGTH_MASK) >> 1, -1)
     labels = (keys & ~road.LENGTH_MASK) | result.cm.reshape(-1, k).astype(np.int64)
-    labels = np.where(is_there, labels, road.UNREACHED)
+    labels = np.where(is_there, labels, UNREACHED)
     # Origins with a place on their own island are searched for themselves: that changes the order of the others, too.
     apart = np.unique(island_pairs(graph, leaving.snaps, reached.snaps, snapping, largest).rows)
     if apart.size:
@@ -134,7 +134,7 @@ class Best:
     Attributes
     ----------
     keys : int64 array of shape (n_origins, k)
-        Milliseconds in the upper 32 bits, position of the place in the lower; `_NONE` for no place.
+        Milliseconds in the upper 32 bits, position of the place in the lower; `NO_PLACE` for no place.
     labels : int64 array of shape (n_origins, k)
         Labels of these places.
     """
@@ -146,12 +146,12 @@ class Best:
     def none(cls, n_origins: int, k: int) -> Best:
         """Return no places."""
         shape = (n_origins, k)
-        return cls(np.full(shape, _NONE), np.full(shape, road.UNREACHED, np.int64))
+        return cls(np.full(shape, NO_PLACE), np.full(shape, UNREACHED, np.int64))
 
     @property
     def places(self) -> IndexArray:
         """Positions of the places, -1 for none."""
-        return np.where(self.keys == _NONE, -1, self.keys & 0xFFFF_FFFF)
+        return np.where(self.keys == NO_PLACE, -1, self.keys & 0xFFFF_FFFF)
 
     def improve(self, block: matrix.Block) -> None:
         """Take the places of a block that are better."""
@@ -161,7 +161,7 @@ class Best:
             labels = block.labels[first : first + step]
             rows = slice(block.rows.start + first, block.rows.start + first + labels.shape[0])
             keys = (label_parts.ms(labels) << 32) | positions
-            keys[labels == road.UNREACHED] = _NONE
+            keys[labels == UNREACHED] = NO_PLACE
             keys = np.concatenate([self.keys[rows], keys], axis=1)
             labels = np.concatenate([self.labels[rows], labels], axis=1)
             k = self.keys.shape[1]

@@ -18,8 +18,8 @@ import numpy as np
 
 from traveltime_lab._arrays import BoolArray, FloatArray, IndexArray, Int64Array, indptr_of
 from traveltime_lab.crs import WGS84_A_M
-from traveltime_lab.kernels.street import road
 from traveltime_lab.kernels.street.ties import Places
+from traveltime_lab.kernels.unreached import UNREACHED
 from traveltime_lab.limits import FOREVER_S
 from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.runtime.interrupts import checkpoint
@@ -220,14 +220,14 @@ def island_pairs(
             for part in row_blocks(rows.size, columns.size):
                 checkpoint()
                 labels = search.labels(part, np.full(part.stop - part.start, forever))
-                row, column = np.nonzero(labels != road.UNREACHED)
+                row, column = np.nonzero(labels != UNREACHED)
                 each = rows[row + part.start], columns[column], labels[row, column]
                 found.append((each[1], each[0], each[2]) if is_backward else each)
     if not found:
         nothing = np.zeros(0, np.intp)
         return LocalPairs(nothing, nothing, np.zeros(0, np.int64))
     row, column, label = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
-    return LocalPairs(starts[row], ends[column], np.where(label > largest, road.UNREACHED, label))
+    return LocalPairs(starts[row], ends[column], np.where(label > largest, UNREACHED, label))
 
 
 def _any(places: Places | None, of_edge: BoolArray) -> BoolArray:

@@ -16,6 +16,7 @@ from traveltime_lab._arrays import Float32Array, IndexArray, Int32Array, Int64Ar
 from traveltime_lab._checks import one_of
 from traveltime_lab.kernels import compiled
 from traveltime_lab.kernels.street import road, turns
+from traveltime_lab.kernels.unreached import UNREACHED
 from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.runtime.interrupts import checkpoint
 from traveltime_lab.runtime.progress import PARTS, advance, is_watched
@@ -45,7 +46,7 @@ class Spread:
     ----------
     ms : int32 array of shape (..., n_percents)
         Travel time in milliseconds that at least p percent of the departures do not exceed;
-        `traveltime_lab.kernels.transit.patterns.UNREACHED` where too few reach the destination.
+        `NEVER` where too few reach the destination.
     share : float32 array of shape (...)
         Share of the departures that reach the destination within the limit.
     """
@@ -326,7 +327,7 @@ def _search_pairs(
     """Return the labels of pairs with one search for each origin, and a hierarchy for those after the budget."""
     core = graph.core(is_backward=False)
     seeds, reads = core.seed_rows(leaving.ports), core.read_rows(reached.ports)
-    labels = np.full(len(reached.snaps), road.UNREACHED, np.int64)
+    labels = np.full(len(reached.snaps), UNREACHED, np.int64)
 
     def search(rows: IndexArray) -> None:
         first, last = row_indptr[rows[0]], row_indptr[rows[-1] + 1]

@@ -30,6 +30,7 @@ import pandas as pd
 from traveltime_lab._arrays import AnyArray, IndexArray, Int32Array, Int64Array, indptr_of
 from traveltime_lab.errors import MissingDependencyError
 from traveltime_lab.kernels.street import joins, road, turns
+from traveltime_lab.kernels.unreached import UNREACHED
 from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.runtime import threads as cores
 from traveltime_lab.runtime.forks import Lock
@@ -134,7 +135,7 @@ class Hierarchy:
         owner = np.repeat(np.arange(once.size), counts)
         arcs = np.arange(owner.size) - np.repeat(np.cumsum(counts) - counts, counts) + topology.indptr[once][owner]
         back = self._direct(topology.indices[arcs], once[owner])
-        ms = np.where(back < 0, np.int64(road.UNREACHED), back + label_parts.primary(self.graph.weights[arcs]))
+        ms = np.where(back < 0, np.int64(UNREACHED), back + label_parts.primary(self.graph.weights[arcs]))
         trips = np.full(once.size, -1, np.int32)
         first = np.full(once.size, -1, np.int64)
         best = np.lexsort((ms, owner))
@@ -333,7 +334,7 @@ def label_blocks(
             end,
         )
         if with_length:
-            found = labels != road.UNREACHED
+            found = labels != UNREACHED
             labels[found] = _full_labels(contracted, starts, far, start[found], end[found])
         there = links.rows_of(reached.positions, columns.start, columns.stop)
         turns.improve_along_edges(leaving.positions, there, True, graph.directed, links.by_edge(there), limits, labels)
@@ -390,7 +391,7 @@ def pair_labels(
     starts = _Joints(*links.ports(contracted.graph, near, is_entry=False))
     ends = _Joints(*links.ports(graph, far, is_entry=True))
     largest = limit_label(limit, graph.metric)
-    labels = np.full(origin_of.size, road.UNREACHED, np.int64)
+    labels = np.full(origin_of.size, UNREACHED, np.int64)
     # A pair has four to ten pairs of ports.
     for first in range(0, origin_of.size, _WAYS // 4):
         part = slice(first, first + _WAYS // 4)
@@ -415,7 +416,7 @@ def _labels_of_pairs(
     arguments = (starts.indptr, ends.indptr, origin_of, destination_of, pair_indptr)
     n = joins.port_pairs(*arguments, np.empty(0, np.int32), np.empty(0, np.int32))
     start, end = np.empty(n, np.int32), np.empty(n, np.int32)
-    labels = np.full(origin_of.size, road.UNREACHED, np.int64)
+    labels = np.full(origin_of.size, UNREACHED, np.int64)
     if not n:
         return labels
     joins.port_pairs(*arguments, start, end)

@@ -17,6 +17,7 @@ from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray, IndexArray, 
 from traveltime_lab.crs import metres_per_degree, segment_lengths_m, wrap_degrees
 from traveltime_lab.kernels.records import Ports, Positions
 from traveltime_lab.kernels.street import reading, road, turns
+from traveltime_lab.kernels.unreached import UNREACHED
 from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.points import Points
 from traveltime_lab.runtime.interrupts import checkpoint
@@ -126,7 +127,7 @@ def paths(
     for pair in same:
         yield Path(pair, [], 0, 0)
     # Both ends of these are on one island.
-    rest = chosen[(labels != 0) & (labels != road.UNREACHED)]
+    rest = chosen[(labels != 0) & (labels != UNREACHED)]
     if rest.size:
         on_island = np.zeros(origin_of.size, np.bool_)
         on_island[[pair for pair in rest.tolist() if pair not in same]] = True
@@ -276,7 +277,7 @@ def _path(
     None if there is none up to the largest label, beyond which states have none.
     """
     topology, traversal = graph.topology, graph.traversal
-    best, best_state, last, egress = int(road.UNREACHED), -1, None, 0
+    best, best_state, last, egress = int(UNREACHED), -1, None, 0
     for edge, at, connector in _each(there):
         for d in (2 * edge, 2 * edge + 1):
             place = at if d % 2 == 0 else 1.0 - at

@@ -17,6 +17,7 @@ import numpy as np
 
 from traveltime_lab._arrays import Float32Array, Int32Array, Int64Array
 from traveltime_lab.kernels.street import road, sweeps
+from traveltime_lab.kernels.unreached import UNREACHED
 from traveltime_lab.runtime.memo import Derived
 from traveltime_lab.runtime.signals import postpone
 from traveltime_lab.streets.graph import Core, RoadGraph, Topology
@@ -37,7 +38,7 @@ class SearchSpace:
     Attributes
     ----------
     label : int64 array of shape (n_states,)
-        `traveltime_lab.kernels.street.road.UNREACHED`.
+        `UNREACHED`.
     queue : traveltime_lab.kernels.street.road.Queue
         An empty queue. Kernels return it with a pool that may be longer; the caller keeps that one.
     """
@@ -61,7 +62,7 @@ class EdgeRows:
     """
 
     #: Infinity and 0, of each direction, as one number: that is several times as quick to write.
-    _UNREACHED = np.array([np.inf, 0.0], np.float32).view(np.uint64)[0]
+    _INFINITE = np.array([np.inf, 0.0], np.float32).view(np.uint64)[0]
 
     def __init__(self, topology: Topology) -> None:
         self._idle = _ROWS.of(topology, None, deque)
@@ -71,7 +72,7 @@ class EdgeRows:
             self.values = self._idle.pop()
         except IndexError:
             self.values = np.empty((n_edges, 4), np.float32)
-            self.values.view(np.uint64).fill(self._UNREACHED)
+            self.values.view(np.uint64).fill(self._INFINITE)
 
     def __del__(self) -> None:
         """Give the array back, unless a search of it has failed."""
@@ -83,9 +84,9 @@ class EdgeRows:
             # Many rows are quicker to reset in the order of memory.
             numbers = values.view(np.uint64)
             if 8 * edges.size < len(values):
-                numbers[edges] = self._UNREACHED
+                numbers[edges] = self._INFINITE
             else:
-                numbers.fill(self._UNREACHED)
+                numbers.fill(self._INFINITE)
             idle.append(values)
 
 
@@ -103,7 +104,7 @@ def search_space(graph: RoadGraph, core: Core) -> Iterator[SearchSpace]:
 
     def make() -> SearchSpace:
         return SearchSpace(
-            np.full(n_states, road.UNREACHED, np.int64), road.new_queue(n_states, graph.shift, core.n_buckets)
+            np.full(n_states, UNREACHED, np.int64), road.new_queue(n_states, graph.shift, core.n_buckets)
         )
 
     with _lent(_SEARCHES, graph.topology, make, 16 * n_states) as space:

@@ -16,12 +16,12 @@ from traveltime_lab._arrays import Float32Array, FloatArray, Int32Array, Int64Ar
 from traveltime_lab.kernels.raster import transit_surface
 from traveltime_lab.kernels.raster.surface import Window
 from traveltime_lab.kernels.records import Directed, Ports, Positions, rows_of
-from traveltime_lab.kernels.street import reading, road
+from traveltime_lab.kernels.street import reading
 from traveltime_lab.kernels.transit import drives, egress
 from traveltime_lab.kernels.transit import walks as stop_kernel
 from traveltime_lab.kernels.transit.access import StopPorts, gather
-from traveltime_lab.kernels.transit.patterns import UNREACHED
 from traveltime_lab.kernels.transit.range_raptor import nearest_rank
+from traveltime_lab.kernels.unreached import NEVER, NEVER_KEY, UNREACHED
 from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.rounding import most_ms, most_s
 from traveltime_lab.runtime.threads import even_slices, side_by_side
@@ -66,7 +66,7 @@ class EgressOnFoot:
     Attributes
     ----------
     stop_ms : int32 array of shape (n_stops,), ms
-        Travel time to each stop (backwards: from there), `UNREACHED` if there is no journey.
+        Travel time to each stop (backwards: from there), `NEVER` if there is no journey.
     starts : int32 array of shape (n_edges, 8), ms
         Travel times at both ends of each edge; see `traveltime_lab.kernels.raster.transit_surface.edge_starts`.
     """
@@ -232,10 +232,10 @@ class TransitField:
         """
         if isinstance(self.quickest, EgressOnFoot):
             ms = self.quickest.starts[:, [4, 0] if self.is_backward else [0, 4]].ravel()
-            return np.where(ms >= UNREACHED, road.UNREACHED, label_parts.from_ms(ms.astype(np.int64)))
+            return np.where(ms >= NEVER, UNREACHED, label_parts.from_ms(ms.astype(np.int64)))
         indptr, times, _ = self.quickest.labels
         has_any = np.diff(indptr) > 0
-        least = np.full(has_any.size, road.UNREACHED, np.int64)
+        least = np.full(has_any.size, UNREACHED, np.int64)
         least[has_any] = label_parts.from_ms(times[indptr[:-1][has_any]].astype(np.int64))
         labels: Int64Array = reading.field_of_edges(least, self.graph.exit_ports())
         return labels
@@ -355,7 +355,7 @@ def _stop_times(query: TransitQuery, snaps: Snaps) -> Int32Array:
     else:
         times = search.stop_times(access, query.at(search), query.options, is_arrival=is_arrival)
     extra = (means.access_penalty + means.pt_change_delay) * 1000 if is_arrival else 0
-    return np.where(times < UNREACHED, times + extra, UNREACHED).astype(np.int32)
+    return np.where(times < NEVER, times + extra, NEVER).astype(np.int32)
 
 
 def _driven(query: TransitQuery, stops: LinkedStops, stop_ms: Int32Array) -> AccessByVehicle:
@@ -404,7 +404,7 @@ def _spread_out(query: TransitQuery, stop_ms: Int32Array, around: Walks, n_parts
     limit_ms = most_ms(query.limit)
 
     def spread(first: int, last: int) -> Int64Array:
-        keys = np.full(query.walking.topology.n_states, stop_kernel.NEVER_KEY)
+        keys = np.full(query.walking.topology.n_states, NEVER_KEY)
         stop_kernel.spread(stop_ms, first, last, limit_ms, around.by_stop, keys)
         return keys
 
@@ -429,12 +429,12 @@ class EgressSide(Protocol):
         Parameters
         ----------
         stop_ms : int32 array of shape (n_stops,), ms
-            Travel time by transit to (or from) each stop, `UNREACHED` if there is none.
+            Travel time by transit to (or from) each stop, `NEVER` if there is none.
 
         Returns
         -------
         int32 array of shape (n_points,), ms
-            `UNREACHED` beyond the limit.
+            `NEVER` beyond the limit.
         """
 
 
@@ -446,7 +446,7 @@ class _Linked:
     limit_ms: int
 
     def read(self, stop_ms: Int32Array) -> Int32Array:
-        out = np.full(self.links.indptr.size - 1, UNREACHED, np.int32)
+        out = np.full(self.links.indptr.size - 1, NEVER, np.int32)
         gather(stop_ms, 0, self.limit_ms, StopPorts(self.links.indptr, self.links.stops, self.links.ms), out)
         return out
 
@@ -465,7 +465,7 @@ class _OnStreets:
     def read(self, stop_ms: Int32Array) -> Int32Array:
         query, stops, directed = self.query, self.stops, self.stops.graph.directed
         means = query.transportation
-        stop_ms = np.where(stop_ms < UNREACHED, stop_ms + self.extra_ms, UNREACHED).astype(np.int32)
+        stop_ms = np.where(stop_ms < NEVER, stop_ms + self.extra_ms, NEVER).astype(np.int32)
         limit_ms = most_ms(query.limit)
         found: Int32Array
         if self.around is None:

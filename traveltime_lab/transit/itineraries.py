@@ -21,7 +21,7 @@ import shapely
 from traveltime_lab._arrays import FloatArray, IndexArray, Int32Array
 from traveltime_lab.itinerary import Leg, Ride, Route, StopCall, timed, unpaid
 from traveltime_lab.kernels.transit import ride_lines
-from traveltime_lab.kernels.transit.patterns import UNREACHED
+from traveltime_lab.kernels.unreached import NEVER
 from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.modes.table import WALKING
 from traveltime_lab.rounding import most_ms, whole_seconds
@@ -127,7 +127,7 @@ def transit_routes(
             i, j = int(origin_of[pair]), int(destination_of[pair])
             stop, ms = best[pair]
             walked = direct.get(k)
-            walk_ms = UNREACHED if walked is None else label_parts.ms(walked[1])
+            walk_ms = NEVER if walked is None else label_parts.ms(walked[1])
             if min(ms, walk_ms) > most_ms(query.limit):
                 continue
             if walked is not None and walk_ms <= ms:
@@ -145,11 +145,11 @@ def _best_stop(times: Int32Array, links: Links, point: int) -> tuple[int, int]:
     part = slice(int(links.indptr[point]), int(links.indptr[point + 1]))
     stops = links.stops[part]
     if not stops.size:
-        return -1, UNREACHED
+        return -1, NEVER
     total = times[stops].astype(np.int64) + links.ms[part]
     # Of several equally fast ones the first stop, in whatever order the links are.
     k = int(np.lexsort((stops, total))[0])
-    return (int(stops[k]), int(total[k])) if times[stops[k]] < UNREACHED else (-1, UNREACHED)
+    return (int(stops[k]), int(total[k])) if times[stops[k]] < NEVER else (-1, NEVER)
 
 
 def _stop(snaps: Snaps, stop: int) -> _End:

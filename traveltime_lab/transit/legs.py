@@ -11,7 +11,8 @@ import numpy as np
 
 from traveltime_lab._arrays import IndexArray, Int32Array, Int64Array, indptr_of
 from traveltime_lab.kernels.transit import reconstruct
-from traveltime_lab.kernels.transit.patterns import UNREACHED, Lines
+from traveltime_lab.kernels.transit.patterns import Lines
+from traveltime_lab.kernels.unreached import NEVER
 from traveltime_lab.transit.trip_table import TripTable
 
 
@@ -75,7 +76,7 @@ class Rounds:
     def times_at(self, stops: IndexArray | Int32Array) -> Int32Array:
         """Return travel times to some stops, as `traveltime_lab.transit.raptor.TransitSearch.stop_times` does."""
         latest = self.best[-1][stops]
-        return np.where(latest == UNREACHED, UNREACHED, latest - np.int32(self.start)).astype(np.int32)
+        return np.where(latest == NEVER, NEVER, latest - np.int32(self.start)).astype(np.int32)
 
 
 @dataclass(frozen=True)

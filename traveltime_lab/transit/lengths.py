@@ -20,7 +20,7 @@ import numpy as np
 from traveltime_lab._arrays import IndexArray, Int32Array, Int64Array, indptr_of
 from traveltime_lab.kernels.street import road, turns
 from traveltime_lab.kernels.transit import ride_lines
-from traveltime_lab.kernels.transit.patterns import UNREACHED
+from traveltime_lab.kernels.unreached import NEVER, UNREACHED
 from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.rounding import most_ms
 from traveltime_lab.runtime.interrupts import checkpoint
@@ -45,8 +45,6 @@ from traveltime_lab.transit.stop_reach import array
 NO_WAY: Final = -1
 #: Centimetres that are not known yet.
 _UNKNOWN: Final = -2
-#: Label of stops between which there is no way within the time that was searched.
-_NO_LABEL: Final = int(road.UNREACHED)
 #: Rows that one thread searches at least.
 _ROWS_AT_ONCE: Final = 32
 #: Searches whose labels are held at once: a megabyte each with 16,000 stops.
@@ -133,7 +131,7 @@ class StreetSide:
             labels = street_labels(
                 self.graph, (self.points, joined), how, (points_of, stops), ms, is_backward=is_backward
             )
-        is_none = (labels == road.UNREACHED) | are_same(self.points, joined, points_of, stops)
+        is_none = (labels == UNREACHED) | are_same(self.points, joined, points_of, stops)
         return np.where(is_none, NO_WAY, label_parts.cm(labels))
 
 
@@ -170,7 +168,7 @@ def street_labels(
     """
     order = np.argsort(pairs[0], kind="stable")
     used, row_of = np.unique(pairs[0][order], return_inverse=True)
-    labels = np.full(order.size, road.UNREACHED, np.int64)
+    labels = np.full(order.size, UNREACHED, np.int64)
     if not order.size:
         return labels
     indptr = np.searchsorted(row_of, np.arange(used.size + 1)).astype(np.int64)
@@ -212,7 +210,7 @@ class Fastest(NamedTuple):
     links_at : int64 array of shape (n,)
         How each point is joined to its stop, as position in the links of the other side; -1 if no stop is reached.
     ms : int32 array of shape (n,)
-        Travel times, `UNREACHED` beyond the limit.
+        Travel times, `NEVER` beyond the limit.
     """
 
     point: int
@@ -333,10 +331,10 @@ class JourneyLengths:
         theirs = self.far.links
         points = np.arange(theirs.indptr.size - 1) if far is None else far
         at = ride_lines.best_links(array(theirs.indptr, np.int64), theirs.stops, theirs.ms, rounds.best[-1], points)
-        ms = np.full(at.size, UNREACHED, np.int32)
+        ms = np.full(at.size, NEVER, np.int32)
         some = np.flatnonzero(at >= 0)
         ms[some] = rounds.times_at(theirs.stops[at[some]]) + theirs.ms[at[some]]
-        ms[ms > options.travel_limit] = UNREACHED
+        ms[ms > options.travel_limit] = NEVER
         return Fastest(point, rounds, at, ms)
 
     def of_journeys(self, parts: Sequence[Chosen]) -> Int64Array:
@@ -460,9 +458,9 @@ class JourneyLengths:
         for longest_ms in (np.minimum(change_ms + 1000, spare_ms), spare_ms):
             reach = np.zeros(pairs.size, np.int64)
             np.maximum.at(reach, pair_of, longest_ms)
-            ways = [known.get(pair, (_NO_LABEL, -1)) for pair in pairs.tolist()]
+            ways = [known.get(pair, (UNREACHED, -1)) for pair in pairs.tolist()]
             labels, searched = np.array(ways, np.int64).T
-            unknown = np.flatnonzero((labels == _NO_LABEL) & (searched < reach))
+            unknown = np.flatnonzero((labels == UNREACHED) & (searched < reach))
             rows = first[unknown]
             labels[unknown] = street_labels(
                 graph, (stops.snaps, stops.snaps), (STOP_SNAPPING, STOP_SNAPPING), (a[rows], b[rows]), reach[unknown],
@@ -471,7 +469,7 @@ class JourneyLengths:
             found = zip(labels[unknown].tolist(), reach[unknown].tolist(), strict=True)
             known.update(zip(pairs[unknown].tolist(), found, strict=True))
         labels = labels[pair_of]
-        is_walked = (labels != road.UNREACHED) & (labels != 0) & (label_parts.ms(labels) <= spare_ms)
+        is_walked = (labels != UNREACHED) & (labels != 0) & (label_parts.ms(labels) <= spare_ms)
         cm[moves] = label_parts.cm(labels)
         for row in moves[~is_walked].tolist():
             cm[row] = straight_cm(lines, int(from_stop[row]), int(to_stop[row]))

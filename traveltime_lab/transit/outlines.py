@@ -15,8 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from traveltime_lab._arrays import IndexArray, Int64Array
-from traveltime_lab.kernels.street import road
-from traveltime_lab.kernels.transit.patterns import UNREACHED
+from traveltime_lab.kernels.unreached import NEVER, UNREACHED
 from traveltime_lab.modes.table import STREET_MODES, WALKING
 from traveltime_lab.runtime.interrupts import checkpoint
 from traveltime_lab.runtime.memo import Derived
@@ -97,13 +96,13 @@ def outlines(
     near_links, far_links = query.links(near, is_origin=not is_arrival), query.links(far, is_origin=is_arrival)
     lengths = JourneyLengths.of(query, search, near, far, near_links, far_links)
     walked = direct_labels(query, origins, destinations, origin_of, destination_of)
-    walk_ms = np.where(walked == road.UNREACHED, UNREACHED, label_parts.ms(walked))
+    walk_ms = np.where(walked == UNREACHED, NEVER, label_parts.ms(walked))
     builder = _OutlineBuilder(query, lengths, with_totals=with_totals)
 
     def outline(rows: IndexArray) -> None:
         journeys = lengths.fastest(int(near_of[rows[0]]), int(starts[rows[0]]), query.options, far_of[rows])
         is_ridden = journeys.ms < walk_ms[rows]
-        for row in rows[~is_ridden & (walk_ms[rows] != UNREACHED)].tolist():
+        for row in rows[~is_ridden & (walk_ms[rows] != NEVER)].tolist():
             found[row] = Outline(_metres({_ON_FOOT: label_parts.cm(int(walked[row]))}), {})
         ridden = np.flatnonzero(is_ridden)
         if ridden.size:

@@ -21,8 +21,9 @@ from traveltime_lab.errors import DataError, InputError, LimitError
 from traveltime_lab.kernels.transit import patterns as line_kernels
 from traveltime_lab.kernels.transit import range_raptor, raptor, search_state
 from traveltime_lab.kernels.transit.access import many_to_stops
-from traveltime_lab.kernels.transit.patterns import UNREACHED, Lines
+from traveltime_lab.kernels.transit.patterns import Lines
 from traveltime_lab.kernels.transit.range_raptor import Seeds
+from traveltime_lab.kernels.unreached import NEVER
 from traveltime_lab.runtime.interrupts import checkpoint
 from traveltime_lab.transit.legs import Itineraries, Rounds, leg_forest
 from traveltime_lab.transit.stop_reach import StopLinks, StopReach, array
@@ -64,8 +65,8 @@ class TransitOptions:
         least = {"travel_limit": 0, "max_changes": 0, "change_delay": 0}
         for name, low in least.items():
             value = getattr(self, name)
-            if value is not None and not low <= value < UNREACHED // 4:
-                msg = f"{name} must be from 0 to {UNREACHED // 4 - 1:,}; got {value}"
+            if value is not None and not low <= value < NEVER // 4:
+                msg = f"{name} must be from 0 to {NEVER // 4 - 1:,}; got {value}"
                 raise LimitError(msg)
 
     @property
@@ -98,7 +99,7 @@ class TransitSearch:
     Notes
     -----
     Times are int32 in the unit of the table, seconds or milliseconds, with
-    `traveltime_lab.kernels.transit.patterns.UNREACHED` where there is no journey. Moments count from the reference of
+    `NEVER` where there is no journey. Moments count from the reference of
     the table. Methods are thread-safe and release the global interpreter lock.
     """
 
@@ -185,7 +186,7 @@ class TransitSearch:
         lines = self.lines(is_arrival)
         starts = self._starts(access, moments, is_arrival)
         state = range_raptor.window_state(lines, options.max_rides)
-        out = np.full((access.n_points, self.table.n_stops), UNREACHED, np.int32)
+        out = np.full((access.n_points, self.table.n_stops), NEVER, np.int32)
         for point in range(access.n_points):
             seeds = access.of(point)
             search_state.reset(state)
@@ -218,7 +219,7 @@ class TransitSearch:
         Returns
         -------
         times : int32 array of shape (n_points, n_targets, n_best)
-            Travel times, ascending; `UNREACHED` where there are fewer journeys. No journey is dominated by one that
+            Travel times, ascending; `NEVER` where there are fewer journeys. No journey is dominated by one that
             departs no earlier and arrives no later.
         moments : int32 array of shape (n_points, n_targets, n_best)
             Departure from the point, or arrival at it, of each journey.
@@ -227,7 +228,7 @@ class TransitSearch:
         starts = self._starts(access, moments, is_arrival)
         state = range_raptor.window_state(lines, options.max_rides)
         reach = StopReach.of(egress, self.table.n_stops)
-        out = np.full((access.n_points, egress.n_points, n_best), UNREACHED, np.int32)
+        out = np.full((access.n_points, egress.n_points, n_best), NEVER, np.int32)
         out_start = out.copy()
         direct = _direct(direct_time, out.shape[:2], options)
         for point in range(access.n_points):
@@ -252,7 +253,7 @@ class TransitSearch:
                 )
             range_raptor.finish_best(direct[point], options.travel_limit, begin, progress, *best)
         if is_arrival:
-            out_start = np.where(out == UNREACHED, UNREACHED, -out_start).astype(np.int32)
+            out_start = np.where(out == NEVER, NEVER, -out_start).astype(np.int32)
         return out, out_start
 
     def window_times(
@@ -288,7 +289,7 @@ class TransitSearch:
         state = range_raptor.window_state(lines, options.max_rides)
         direct = _direct(direct_time, (reach.n_targets,), options)
         found = np.empty((starts.size, reach.n_targets), np.int32)
-        arrival = np.full(reach.n_targets, UNREACHED, np.int32)
+        arrival = np.full(reach.n_targets, NEVER, np.int32)
         seeds = _seeds(access)
         search_state.reset(state)
         for some, rows in zip(_in_parts(starts), _in_parts(found), strict=True):
@@ -382,7 +383,7 @@ class TransitSearch:
 
 def _moments(moments: Int64Array, is_arrival: bool) -> Int32Array:
     """Return moments in the direction of a search."""
-    if moments.size and max(-int(moments.min()), int(moments.max())) >= UNREACHED // 4:
+    if moments.size and max(-int(moments.min()), int(moments.max())) >= NEVER // 4:
         msg = f"moments are too far from the reference of the trip table; got {moments.min()} to {moments.max()}"
         raise InputError(msg)
     return (-moments if is_arrival else moments).astype(np.int32)
@@ -417,17 +418,17 @@ def _in_parts(rows: Int32Array) -> Iterator[Int32Array]:
 
 def _end(begin: np.int32, width: int) -> int:
     """Return the last departure of a window."""
-    if not 0 <= width < UNREACHED // 4:
-        msg = f"the length of a window must be from 0 to {UNREACHED // 4 - 1:,}; got {width}"
+    if not 0 <= width < NEVER // 4:
+        msg = f"the length of a window must be from 0 to {NEVER // 4 - 1:,}; got {width}"
         raise LimitError(msg)
     return int(begin) + int(width)
 
 
 def _direct(direct_time: Int32Array | None, shape: tuple[int, ...], options: TransitOptions) -> Int32Array:
-    """Return a copy of the travel times without transit, `UNREACHED` beyond the limit or if there are none."""
+    """Return a copy of the travel times without transit, `NEVER` beyond the limit or if there are none."""
     if direct_time is None:
-        return np.full(shape, UNREACHED, np.int32)
+        return np.full(shape, NEVER, np.int32)
     if direct_time.shape != shape:
         msg = f"direct_time must have the shape {shape}; got {direct_time.shape}"
         raise InputError(msg)
-    return np.where(direct_time <= options.travel_limit, direct_time, UNREACHED).astype(np.int32)
+    return np.where(direct_time <= options.travel_limit, direct_time, NEVER).astype(np.int32)

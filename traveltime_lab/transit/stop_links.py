@@ -18,9 +18,9 @@ import numpy as np
 
 from traveltime_lab._arrays import IndexArray, Int32Array, Int64Array, indptr_of
 from traveltime_lab.kernels.records import Ports
-from traveltime_lab.kernels.street import road
 from traveltime_lab.kernels.transit import walks as kernel
 from traveltime_lab.kernels.transit.walks import StatesAround, StopsAround, StopsOnEdges
+from traveltime_lab.kernels.unreached import UNREACHED
 from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.rounding import most_ms
@@ -335,14 +335,14 @@ def street_links(
     largest = limit_label(budget_s, graph.metric)
     if len(snaps) == 1 and not engines.pays_off(layer.streets, graph, leaving, reached, largest):
         labels = ready.starting_from(points).labels(slice(0, 1), np.full(1, largest))
-        point, stop = np.nonzero(labels != road.UNREACHED)
+        point, stop = np.nonzero(labels != UNREACHED)
         time = label_parts.ms(labels[point, stop]).astype(np.int32)
     else:
         # Of no points there are no blocks.
         none = np.zeros(0, np.int64)
         found: list[tuple[IndexArray, IndexArray, Int32Array]] = [(none, none, none.astype(np.int32))]
         for block in matrix.blocks_between(layer.streets, graph, leaving, reached, limit=budget_s):
-            row, column = np.nonzero(block.labels != road.UNREACHED)
+            row, column = np.nonzero(block.labels != UNREACHED)
             ms = label_parts.ms(block.labels[row, column]).astype(np.int32)
             here, there = row + block.rows.start, column + block.columns.start
             found.append((there, here, ms) if is_leaving else (here, there, ms))

@@ -13,10 +13,9 @@ from zoneinfo import ZoneInfo
 import numpy as np
 
 from traveltime_lab._arrays import FloatArray, IndexArray, Int32Array, Int64Array
-from traveltime_lab.kernels.street import road
 from traveltime_lab.kernels.street.nearest import TIE_M
 from traveltime_lab.kernels.transit import range_raptor
-from traveltime_lab.kernels.transit.patterns import UNREACHED
+from traveltime_lab.kernels.unreached import NEVER, UNREACHED
 from traveltime_lab.rounding import most_ms
 from traveltime_lab.runtime.interrupts import checkpoint
 from traveltime_lab.runtime.memo import Derived
@@ -115,7 +114,7 @@ def label_blocks(
         if spread is None:
             direct = walks.of_rows(part, times)
         np.minimum(times, direct, out=times)
-        labels = np.where(times >= UNREACHED, road.UNREACHED, label_parts.from_ms(times.astype(np.int64)))
+        labels = np.where(times >= NEVER, UNREACHED, label_parts.from_ms(times.astype(np.int64)))
         everyone = slice(0, len(far))
         if not is_arrival:
             return matrix.Block(part, everyone, labels, spread)
@@ -152,7 +151,7 @@ def _blocks_with_length(
         return labels
 
     def ride_in_window(part: slice) -> Int64Array:
-        labels = walks.labels(part, np.full((part.stop - part.start, len(far)), UNREACHED, np.int32))
+        labels = walks.labels(part, np.full((part.stop - part.start, len(far)), NEVER, np.int32))
         walk_ms = _ms_of(labels)
         mine = search_links.rows(part.start, part.stop)
         found, starts = search.window_best(
@@ -178,8 +177,8 @@ def _blocks_with_length(
 
 
 def _ms_of(labels: Int64Array) -> Int32Array:
-    """Return the milliseconds of labels, `UNREACHED` of the timetable where there is no way."""
-    return np.where(labels == road.UNREACHED, UNREACHED, label_parts.ms(labels)).astype(np.int32)
+    """Return the milliseconds of labels, `NEVER` of the timetable where there is no way."""
+    return np.where(labels == UNREACHED, NEVER, label_parts.ms(labels)).astype(np.int32)
 
 
 @dataclass(frozen=True)
@@ -238,7 +237,7 @@ class _Walks:
 
     def of_rows(self, part: slice, bounds: Int32Array) -> Int32Array:
         """
-        Return walking times in milliseconds, `UNREACHED` for walks that are certainly longer than a bound.
+        Return walking times in milliseconds, `NEVER` for walks that are certainly longer than a bound.
 
         Parameters
         ----------
@@ -332,7 +331,7 @@ def pair_labels(
 ) -> tuple[Int64Array, matrix.Spread | None]:
     """Return the labels of chosen pairs, with one search for each point of the search side; see `label_blocks`."""
     near_of = destination_of if query.is_arrival else origin_of
-    labels = np.full(near_of.size, road.UNREACHED, np.int64)
+    labels = np.full(near_of.size, UNREACHED, np.int64)
     spread = None
     if query.has_spread:
         spread = matrix.Spread(
@@ -409,7 +408,7 @@ def window_itineraries(
     begin = query.at(search)
     walked = direct_labels(query, origins, destinations, origin_of, destination_of)
     walk_ms = _ms_of(walked)
-    ms = np.full((near_of.size, n_best), UNREACHED, np.int64)
+    ms = np.full((near_of.size, n_best), NEVER, np.int64)
     starts = np.full((near_of.size, n_best), begin, np.int64)
     order = np.argsort(near_of, kind="stable")
     for rows in np.split(order, np.flatnonzero(np.diff(near_of[order])) + 1):
@@ -425,7 +424,7 @@ def window_itineraries(
         )  # fmt: skip
         ms[rows], starts[rows] = times[0], moments[0]
         advance(rows.size)
-    pair, column = np.nonzero(ms < UNREACHED)
+    pair, column = np.nonzero(ms < NEVER)
     zone = ZoneInfo(query.layer.timezone)
     epoch = search.table.reference
     when = [

@@ -17,12 +17,11 @@ import numpy as np
 from traveltime_lab._arrays import BoolArray, IndexArray, Int32Array, Int64Array, indptr_of
 from traveltime_lab.errors import InputError, LimitError
 from traveltime_lab.kernels.transit import trip_instances
+from traveltime_lab.kernels.unreached import FORBIDDEN
 from traveltime_lab.transit.calendar import day_origin
 from traveltime_lab.transit.timetable import Timetable
 from traveltime_lab.transit.trip_table import TripTable
 
-#: Time of transfers that are forbidden.
-UNREACHED: Final = 1_000_000_000
 #: Longest distance in metres between the end of a trip and the beginning of the next trip of its block for passengers
 #: to stay seated; the default of maxInterlineDistance in OpenTripPlanner. Over longer distances vehicles run empty.
 STAY_SEATED_M: Final = 200.0
@@ -56,7 +55,7 @@ class Transfers(NamedTuple):
     indptr, stop, seconds : int64, int32, int32 arrays
         As in `Footpaths`, with the rules of transfers.txt applied.
     change_time : int32 array of shape (n_stops,), s
-        Minimum transfer time at the stop itself, `UNREACHED` where it is forbidden.
+        Minimum transfer time at the stop itself, `FORBIDDEN` where it is forbidden.
     """
 
     indptr: Int64Array
@@ -304,7 +303,7 @@ def merge_transfers(timetable: Timetable, footpaths: Footpaths | None) -> Transf
     rules = _rules(timetable, twins)
     change_time = np.zeros(n, np.int32)
     at_stop = rules[rules[:, 0] == rules[:, 1]]
-    change_time[at_stop[:, 0]] = np.where(at_stop[:, 2] == 3, UNREACHED, at_stop[:, 3])
+    change_time[at_stop[:, 0]] = np.where(at_stop[:, 2] == 3, FORBIDDEN, at_stop[:, 3])
     between = rules[rules[:, 0] != rules[:, 1]]
     is_ruled = np.isin(start * n + stop, between[:, 0] * n + between[:, 1]) | (start == stop)
     timed = between[between[:, 2] == 2]

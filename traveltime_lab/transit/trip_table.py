@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from traveltime_lab._arrays import BoolArray, Int32Array, Int64Array
-from traveltime_lab.kernels.transit.patterns import UNREACHED
+from traveltime_lab.kernels.unreached import FORBIDDEN
 
 
 @dataclass(frozen=True)
@@ -77,11 +77,11 @@ class TripTable:
 
     def in_milliseconds(self) -> TripTable:
         """Return the table with all times in milliseconds, as in street searches; `reference` remains in seconds."""
-        is_allowed = self.change_time < UNREACHED
+        is_allowed = self.change_time < FORBIDDEN
         return replace(
             self,
             arrival=self.arrival * np.int32(1000),
             departure=self.departure * np.int32(1000),
             transfer_time=self.transfer_time * np.int32(1000),
-            change_time=np.where(is_allowed, self.change_time * np.int32(1000), UNREACHED).astype(np.int32),
+            change_time=np.where(is_allowed, self.change_time * np.int32(1000), FORBIDDEN).astype(np.int32),
         )

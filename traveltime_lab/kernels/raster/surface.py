@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
+from traveltime_lab.kernels.unreached import UNREACHED
 
 
 class Cells(NamedTuple):
@@ -87,21 +88,20 @@ def edge_rows(start, traversal, unit, is_backward, edge_boxes, limit, own_edges,
         West, south, east, north.
     """
     boxes, is_land = edge_boxes
-    unreached = np.int64(1) << np.int64(62)
     west, south, east, north = np.inf, np.inf, -np.inf, -np.inf
     # In a backward search the value is the rest of the edge after the position plus the label at the end of the edge.
     first, second = (1, 0) if is_backward else (0, 1)
     for e in range(rows.shape[0]):
         a, b = start[2 * e + first], start[2 * e + second]
         low = np.inf
-        if a != unreached:
+        if a != UNREACHED:
             low = (a >> 32) / unit
             rows[e, 0] = low
             rows[e, 1] = (traversal[2 * e + first] >> 32) / unit
         else:
             rows[e, 0] = np.inf
             rows[e, 1] = 0.0
-        if b != unreached:
+        if b != UNREACHED:
             value = (b >> 32) / unit
             low = min(low, value)
             rows[e, 2] = value
@@ -375,7 +375,6 @@ def length_rows(start, traversal, is_backward, edge_boxes, limit, rows):
         West, south, east, north.
     """
     boxes, is_land = edge_boxes
-    unreached = np.int64(1) << np.int64(62)
     length = (np.int64(1) << np.int64(32)) - 1
     west, south, east, north = np.inf, np.inf, -np.inf, -np.inf
     first, second = (1, 0) if is_backward else (0, 1)
@@ -384,7 +383,7 @@ def length_rows(start, traversal, is_backward, edge_boxes, limit, rows):
         for side in range(2):
             d = 2 * e + (first if side == 0 else second)
             label, along = start[d], traversal[d]
-            if label == unreached:
+            if label == UNREACHED:
                 rows[e, 2 * side] = np.inf
                 rows[e, 2 * side + 1] = 0.0
                 rows[e, 2 * side + 4] = np.inf

@@ -15,8 +15,8 @@ import numpy as np
 from traveltime_lab.kernels.compiled import kernel
 from traveltime_lab.kernels.records import Ports
 from traveltime_lab.kernels.street.road import TIME_SHIFT
-from traveltime_lab.kernels.transit.patterns import UNREACHED as NEVER
-from traveltime_lab.kernels.transit.walks import NEVER_KEY, WALK_MASK, StopsAround, straight_ms
+from traveltime_lab.kernels.transit.walks import WALK_MASK, StopsAround, straight_ms
+from traveltime_lab.kernels.unreached import NEVER, NEVER_KEY
 
 
 class Rides(NamedTuple):

@@ -20,7 +20,7 @@ import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
 from traveltime_lab.kernels.records import Arcs
-from traveltime_lab.kernels.street.road import UNREACHED
+from traveltime_lab.kernels.unreached import UNREACHED
 
 
 @kernel

@@ -12,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
-from traveltime_lab.kernels.street.road import TIME_SHIFT, UNREACHED
+from traveltime_lab.kernels.street.road import TIME_SHIFT
+from traveltime_lab.kernels.unreached import UNREACHED
 
 
 class Joints(NamedTuple):

@@ -27,16 +27,14 @@ from traveltime_lab.kernels.order import ascending
 from traveltime_lab.kernels.prefetch import prefetch
 from traveltime_lab.kernels.street.road import _NEXT_SHIFT, _STATE_MASK, LENGTH_MASK, TIME_SHIFT, _grow
 from traveltime_lab.kernels.street.turns import along_same_edge
-
-#: Key of an entry that is not used.
-NONE = np.iinfo(np.int64).max
+from traveltime_lab.kernels.unreached import NO_PLACE
 
 
 class Lists(NamedTuple):
     """
     The places of each row, nearest first.
 
-    A row has `k` entries, of which those that are not used have the key `NONE`.
+    A row has `k` entries, of which those that are not used have the key `NO_PLACE`.
     """
 
     #: Milliseconds in the upper 32 bits, the number of the place in the bits from 1 to 31; bit 0 says that the entry
@@ -48,7 +46,7 @@ class Lists(NamedTuple):
 @kernel
 def empty_lists(n_rows, k):
     """Return empty lists for `n_rows` rows."""
-    return Lists(np.full(n_rows * k, NONE, np.int64), np.empty(n_rows * k, np.uint32))
+    return Lists(np.full(n_rows * k, NO_PLACE, np.int64), np.empty(n_rows * k, np.uint32))
 
 
 @kernel(inline="always")
@@ -71,9 +69,9 @@ def _enter(lists, k, row, place, label, waits):
     if new > lists.key[last]:
         return False
     at = first
-    while at < last and lists.key[at] != NONE and _place(lists.key[at]) != place:
+    while at < last and lists.key[at] != NO_PLACE and _place(lists.key[at]) != place:
         at += 1
-    if lists.key[at] != NONE and _place(lists.key[at]) == place and label >= _label(lists, at):
+    if lists.key[at] != NO_PLACE and _place(lists.key[at]) == place and label >= _label(lists, at):
         return False
     # This entry is that of the place, or not used, or the last one, which is pushed out.
     while at > first and lists.key[at - 1] > new:
@@ -203,7 +201,7 @@ def read_k_nearest(found, reads, first, last, k, limit, result):
         for i in range(reads.indptr[point], reads.indptr[point + 1]):
             begin = np.int64(reads.states[i]) * k
             for entry in range(begin, begin + k):
-                if found.key[entry] == NONE:
+                if found.key[entry] == NO_PLACE:
                     break
                 label = _label(found, entry) + reads.keys[i]
                 if label > limit:

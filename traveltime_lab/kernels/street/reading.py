@@ -10,7 +10,8 @@ import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
 from traveltime_lab.kernels.street.reduction import fill
-from traveltime_lab.kernels.street.road import UNREACHED, _grow, search
+from traveltime_lab.kernels.street.road import _grow, search
+from traveltime_lab.kernels.unreached import UNREACHED
 
 #: A search that reaches more than this fraction (1 / n) of the states reads all of the network, which is faster then
 #: (measured in Milan).

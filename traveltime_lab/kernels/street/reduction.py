@@ -10,7 +10,8 @@ import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
 from traveltime_lab.kernels.records import Arcs, Ports
-from traveltime_lab.kernels.street.road import UNREACHED, _grow
+from traveltime_lab.kernels.street.road import _grow
+from traveltime_lab.kernels.unreached import UNREACHED
 
 #: Largest sum of the labels of a chain of arcs: several edges of the longest time in a row must not wrap around.
 _MOST = UNREACHED - np.int64(1)

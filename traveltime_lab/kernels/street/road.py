@@ -62,9 +62,8 @@ import numpy as np
 from traveltime_lab.kernels.compiled import kernel
 from traveltime_lab.kernels.order import ascending
 from traveltime_lab.kernels.prefetch import prefetch
+from traveltime_lab.kernels.unreached import UNREACHED
 
-#: Label of a state that was not reached. Public results never contain it.
-UNREACHED = np.int64(1) << np.int64(62)
 #: Number of bits of the length, which stand below the travel time in a label.
 TIME_SHIFT = 32
 #: Mask of the bits of the length in a label.

@@ -24,7 +24,7 @@ import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
 from traveltime_lab.kernels.prefetch import prefetch
-from traveltime_lab.kernels.street.road import UNREACHED
+from traveltime_lab.kernels.unreached import UNREACHED
 
 #: Number of searches in one sweep. Their labels for one vertex, 64 bytes, fill a cache line and whole vector registers.
 LANES = 8

@@ -14,7 +14,7 @@ import numpy as np
 from traveltime_lab.kernels.compiled import kernel
 from traveltime_lab.kernels.prefetch import prefetch
 from traveltime_lab.kernels.records import Ports
-from traveltime_lab.kernels.street.road import UNREACHED
+from traveltime_lab.kernels.unreached import UNREACHED
 
 #: How many positions ahead `read_positions` prefetches.
 _AHEAD = 8
@@ -241,8 +241,8 @@ def part_of(traversal, share):
 
 @kernel
 def along_same_edge(edge_a, fraction_a, edge_b, fraction_b, directed):
-    """Return the label of travelling from one position to another along one edge, ``1 << 62`` if that is impossible."""
-    best = np.int64(1) << np.int64(62)
+    """Return the label of travelling from one position to another along one edge, `UNREACHED` if that is impossible."""
+    best = UNREACHED
     if edge_a != edge_b:
         return best
     for side in range(2):

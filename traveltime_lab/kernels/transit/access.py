@@ -14,9 +14,9 @@ import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
 from traveltime_lab.kernels.order import ascending
-from traveltime_lab.kernels.transit.patterns import UNREACHED
 from traveltime_lab.kernels.transit.raptor import search
 from traveltime_lab.kernels.transit.search_state import new_state
+from traveltime_lab.kernels.unreached import NEVER
 
 
 class StopPorts(NamedTuple):
@@ -78,7 +78,7 @@ def gather(at_stops, offset, limit, ports, out):
     Parameters
     ----------
     at_stops : int32 array of shape (n_stops,)
-        Arrival times, `UNREACHED` where there is none.
+        Arrival times, `NEVER` where there is none.
     offset, limit : int
         Time to subtract, and the longest travel time to write.
     ports : StopPorts
@@ -87,7 +87,7 @@ def gather(at_stops, offset, limit, ports, out):
     """
     indptr, stops, times = ports
     for target in range(indptr.size - 1):
-        least = UNREACHED
+        least = NEVER
         for k in range(indptr[target], indptr[target + 1]):
             least = min(least, at_stops[stops[k]] + times[k])
         if least - offset <= limit and least - offset < out[target]:
@@ -108,7 +108,7 @@ def many_to_stops(lines, access, starts, limits, out):
         Departure times.
     limits : Limits
     out : int32 array of shape (n_searches, n_stops)
-        Overwritten; `UNREACHED` where there is no journey within the limit.
+        Overwritten; `NEVER` where there is no journey within the limit.
     """
     state = new_state(lines, np.int64(1))
     for i in range(starts.size):
@@ -117,4 +117,4 @@ def many_to_stops(lines, access, starts, limits, out):
         times = access.times[own] + starts[i]
         times = search(lines, state, access.stops[own], times, limit, limits.rides, limits.change_delay)
         for stop in range(times.size):
-            out[i, stop] = times[stop] - starts[i] if times[stop] != UNREACHED else UNREACHED
+            out[i, stop] = times[stop] - starts[i] if times[stop] != NEVER else NEVER

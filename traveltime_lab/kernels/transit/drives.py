@@ -19,7 +19,7 @@ import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
 from traveltime_lab.kernels.street.road import TIME_SHIFT, _grow
-from traveltime_lab.kernels.transit.patterns import UNREACHED as NEVER
+from traveltime_lab.kernels.unreached import NEVER
 
 
 class Drives(NamedTuple):

@@ -11,8 +11,8 @@ import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
 from traveltime_lab.kernels.street.road import TIME_SHIFT
-from traveltime_lab.kernels.transit.patterns import UNREACHED as NEVER
 from traveltime_lab.kernels.transit.walks import WALK_MASK, straight_ms
+from traveltime_lab.kernels.unreached import NEVER
 
 
 @kernel

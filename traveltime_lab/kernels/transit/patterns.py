@@ -18,10 +18,7 @@ import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
 from traveltime_lab.kernels.order import ascending
-
-#: Time at stops and targets that were not reached. Twice this number still fits in int32. Public results never contain
-#: it.
-UNREACHED = 1_000_000_000
+from traveltime_lab.kernels.unreached import TOO_EARLY
 
 
 class Patterns(NamedTuple):
@@ -70,7 +67,7 @@ class Lines(NamedTuple):
     time_indptr: np.ndarray  # int64 (n_patterns + 1,)
     arrival: np.ndarray  # int32 (n_times,)
     departure: np.ndarray  # int32 (n_times,)
-    last_departure: np.ndarray  # int32 (n_positions,), -UNREACHED where boarding is not possible
+    last_departure: np.ndarray  # int32 (n_positions,), TOO_EARLY where boarding is not possible
     stop_indptr: np.ndarray  # int64 (n_stops + 1,)
     stop_pattern: np.ndarray  # int32 (n_boardings,)
     stop_boarding: np.ndarray  # int32 (n_boardings,)
@@ -137,8 +134,8 @@ def _nearest_first(footpaths):
 
 @kernel
 def _last_departures(pattern_indptr, can_board, instance_indptr, time_indptr, departure):
-    """Return the latest departure from each position, -UNREACHED where boarding is not possible."""
-    out = np.full(pattern_indptr[-1], -UNREACHED, np.int32)
+    """Return the latest departure from each position, TOO_EARLY where boarding is not possible."""
+    out = np.full(pattern_indptr[-1], TOO_EARLY, np.int32)
     for p in range(pattern_indptr.size - 1):
         start, end = pattern_indptr[p], pattern_indptr[p + 1]
         if instance_indptr[p + 1] > instance_indptr[p]:

@@ -30,9 +30,9 @@ from typing import NamedTuple
 import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
-from traveltime_lab.kernels.transit.patterns import UNREACHED
 from traveltime_lab.kernels.transit.raptor import UNLIMITED, ride
 from traveltime_lab.kernels.transit.search_state import forget_changes, new_state, seed
+from traveltime_lab.kernels.unreached import NEVER
 
 
 class Seeds(NamedTuple):
@@ -118,14 +118,14 @@ def window_stops(lines, state, seeds, starts, limits, out):
     limits : Limits
         With the same number of rides as `state`.
     out : int32 array of shape (n_starts, n_stops)
-        Overwritten; `UNREACHED` where there is no journey within the limit.
+        Overwritten; `NEVER` where there is no journey within the limit.
     """
     best = state.best[state.best.shape[0] - 1]
     for i in range(starts.size):
         _add_start(lines, state, seeds, starts[i], limits)
         for stop in range(best.size):
             time = best[stop] - starts[i]
-            out[i, stop] = time if time <= limits.travel_time else UNREACHED
+            out[i, stop] = time if time <= limits.travel_time else NEVER
 
 
 @kernel
@@ -133,7 +133,7 @@ def window_least(lines, state, seeds, starts, limits, out):
     """
     Lower ``out[stop]`` to the least time from any of the departures to an arrival by transit; see `window_stops`.
 
-    `out` has `UNREACHED` before the first departures.
+    `out` has `NEVER` before the first departures.
     """
     best = state.best[state.best.shape[0] - 1]
     for i in range(starts.size):
@@ -152,11 +152,11 @@ def window_times(lines, state, seeds, starts, limits, ports, direct, arrival, ou
     ----------
     ports : TargetPorts
     direct : int32 array of shape (n_targets,)
-        Travel time without transit, `UNREACHED` where there is none.
+        Travel time without transit, `NEVER` where there is none.
     arrival : int32 array of shape (n_targets,)
-        Changed; `UNREACHED` before the first departures.
+        Changed; `NEVER` before the first departures.
     out : int32 array of shape (n_starts, n_targets)
-        Overwritten; `UNREACHED` beyond the limit.
+        Overwritten; `NEVER` beyond the limit.
     """
     port_indptr, port_target, port_time = ports
     best = state.best[state.best.shape[0] - 1]
@@ -172,7 +172,7 @@ def window_times(lines, state, seeds, starts, limits, ports, direct, arrival, ou
                     arrival[port_target[k]] = at
         for target in range(direct.size):
             time = min(arrival[target] - starts[i], direct[target])
-            out[i, target] = time if time <= limits.travel_time else UNREACHED
+            out[i, target] = time if time <= limits.travel_time else NEVER
 
 
 class Progress(NamedTuple):
@@ -190,8 +190,8 @@ def new_progress(direct, travel_limit):
     """Return the state of `window_best` before the first departures."""
     n_targets = direct.size
     return Progress(
-        np.full(n_targets, UNREACHED, np.int32),
-        np.full(n_targets, UNREACHED, np.int32),
+        np.full(n_targets, NEVER, np.int32),
+        np.full(n_targets, NEVER, np.int32),
         direct > travel_limit,
         np.empty(n_targets, np.int32),
         np.zeros(n_targets, np.bool_),
@@ -208,14 +208,14 @@ def window_best(lines, state, seeds, starts, limits, ports, direct, last_start, 
     starts : int32 array of shape (n_starts,)
         From `window_starts`.
     direct : int32 array of shape (n_targets,)
-        Travel time without transit, `UNREACHED` where there is none. It is listed as one journey, at a departure with
+        Travel time without transit, `NEVER` where there is none. It is listed as one journey, at a departure with
         no faster journey, if there is such a departure.
     last_start, step : int
         Last departure of the window, and the time between two departures.
     progress : Progress
         From `new_progress`; changed.
     out, out_start : int32 arrays of shape (n_targets, n_best)
-        Changed: the travel times of the shortest journeys, ascending, and their departures; `UNREACHED` after the last
+        Changed: the travel times of the shortest journeys, ascending, and their departures; `NEVER` after the last
         journey, and before the first departures. Of equally long journeys the later comes first. No journey is
         dominated by one that departs no earlier and arrives no later.
     """
@@ -296,7 +296,7 @@ def percentiles(times, percents, out):
     percents : float64 array of shape (n_percents,)
         Greater than 0, at most 100.
     out : int32 array of shape (n_targets, n_percents)
-        Overwritten; `UNREACHED` where too few departures reach the target.
+        Overwritten; `NEVER` where too few departures reach the target.
     """
     n_starts, n_targets = times.shape
     ranks = np.empty(percents.size, np.int64)

@@ -8,7 +8,7 @@ that departs no earlier than the traveller is ready, and alights at a later posi
 continues as another trip instance (`stay_instance`), the traveller may stay seated and the leg continues. At a seed the
 traveller is ready at the time of the seed. After a leg that arrives at stop s at time t the traveller is ready to board
 
-- at s itself at t + change_time[s] + change_delay, or never if change_time[s] is `UNREACHED`;
+- at s itself at t + change_time[s] + change_delay, or never if change_time[s] is `FORBIDDEN`;
 - at the end of a footpath of duration w from s at t + w + change_delay.
 
 So `change_time` is the minimum time of a transfer at the stop itself, footpaths are not chained, and no footpath
@@ -39,8 +39,8 @@ from typing import NamedTuple
 import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
-from traveltime_lab.kernels.transit.patterns import UNREACHED
-from traveltime_lab.kernels.transit.search_state import NEVER, lower, reset, seed
+from traveltime_lab.kernels.transit.search_state import lower, reset, seed
+from traveltime_lab.kernels.unreached import NEVER, TOO_EARLY
 
 #: Value of `max_rides` for searches without a limit on transfers.
 UNLIMITED = 1 << 30
@@ -82,7 +82,7 @@ def _queue_patterns(lines, state, row, n_marked):
             # Without a branch: the outcome is unpredictable, and a mispredicted branch costs more than the assignments.
             is_caught = time <= usable[position]
             queue[n_queued] = p
-            n_queued += np.uint64(is_caught & (earliest == UNREACHED))
+            n_queued += np.uint64(is_caught & (earliest == NEVER))
             first[p] = min(earliest, stop_boarding[e]) if is_caught else earliest
     return np.int64(n_queued)
 
@@ -218,8 +218,8 @@ def _scan_queue(lines, state, row, n_queued, limit):
                     run = run if is_new else n_runs
             ready = fresh[stop]
             latest = usable[position]
-            if is_new and latest != NEVER:
-                latest = departure[at - n + k] if run > 0 else NEVER
+            if is_new and latest != TOO_EARLY:
+                latest = departure[at - n + k] if run > 0 else TOO_EARLY
             if ready <= latest:
                 low = np.int64(0)
                 high = (run if is_new else min(np.int64(reached[position]), n_runs)) - 1
@@ -233,14 +233,14 @@ def _scan_queue(lines, state, row, n_queued, limit):
                     run = low
                     at = times + run * n
                     is_new = True
-                    latest = departure[at - n + k] if run > 0 else NEVER
+                    latest = departure[at - n + k] if run > 0 else TOO_EARLY
             if is_new:
                 reached[position] = run
                 usable[position] = latest
                 for j in range(row + 1, last_row + 1):
                     reached_rows[j, position] = min(reached_rows[j, position], run)
                     usable_rows[j, position] = min(usable_rows[j, position], latest)
-        first[p] = UNREACHED
+        first[p] = NEVER
         if with_stays and run < n_runs:
             n_touched = _stay_seated(lines, state, row, p, run, limit, n_touched)
     if are_most:
@@ -357,7 +357,7 @@ def ride_round(lines, state, n_marked, k, limit, change_delay, is_last):
     n_touched = _scan_queue(lines, state, row, n_queued, limit)
     fresh, marked = state.fresh, state.marked
     for i in range(n_marked):
-        fresh[marked[i]] = UNREACHED
+        fresh[marked[i]] = NEVER
     changed, is_changed, touched = state.changed, state.is_changed, state.touched
     n_changed = state.n_changed[0]
     for i in range(n_touched):
@@ -391,7 +391,7 @@ def ride(lines, state, n_marked, limit, max_rides, change_delay):
         k += 1
         n_marked = ride_round(lines, state, n_marked, k, limit, change_delay, k == max_rides)
     for i in range(n_marked):
-        state.fresh[state.marked[i]] = UNREACHED
+        state.fresh[state.marked[i]] = NEVER
     return k
 
 
@@ -418,7 +418,7 @@ def search(lines, state, seed_stop, seed_time, limit, max_rides, change_delay):
     Returns
     -------
     int32 array of shape (n_stops,)
-        Arrival times, `UNREACHED` beyond the limit. This is a view into `state`: the next search overwrites it.
+        Arrival times, `NEVER` beyond the limit. This is a view into `state`: the next search overwrites it.
     """
     reset(state)
     n_marked = seed(state, seed_stop, seed_time, np.int32(0), limit)
@@ -441,7 +441,7 @@ def search_rounds(lines, state, seed_stop, seed_time, limit, max_rides, change_d
     best = np.empty((8, n_stops), np.int32)
     ready = np.empty((8, n_stops), np.int32)
     n_marked = seed(state, seed_stop, seed_time, np.int32(0), limit)
-    best[0] = UNREACHED
+    best[0] = NEVER
     ready[0] = state.ready[0]
     k = 0
     while n_marked > 0 and k < max_rides:
@@ -453,5 +453,5 @@ def search_rounds(lines, state, seed_stop, seed_time, limit, max_rides, change_d
         best[k] = state.best[0]
         ready[k] = state.ready[0]
     for i in range(n_marked):
-        state.fresh[state.marked[i]] = UNREACHED
+        state.fresh[state.marked[i]] = NEVER
     return best[: k + 1], ready[: k + 1]

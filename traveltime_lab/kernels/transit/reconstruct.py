@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
-from traveltime_lab.kernels.transit.patterns import UNREACHED
+from traveltime_lab.kernels.unreached import NEVER
 
 
 @kernel
@@ -108,11 +108,11 @@ def _find_ride(lines, back, ready, k, stop, time, seen, stamp, stack):
 @kernel
 def _find_change(lines, back, best, k, stop, time, change_delay):
     """Return the stop where the k-th leg ends before a transfer that is ready at `stop` at `time`, nearest first."""
-    if best[k, stop] != UNREACHED and best[k, stop] + lines.change_time[stop] + change_delay == time:
+    if best[k, stop] != NEVER and best[k, stop] + lines.change_time[stop] + change_delay == time:
         return stop
     for e in range(back.transfer_indptr[stop], back.transfer_indptr[stop + 1]):
         before = back.transfer_stop[e]
-        if best[k, before] != UNREACHED and best[k, before] + back.transfer_time[e] + change_delay == time:
+        if best[k, before] != NEVER and best[k, before] + back.transfer_time[e] + change_delay == time:
             return before
     return -1
 
@@ -160,7 +160,7 @@ def trace(lines, back, best, ready, change_delay, stops):
     for target in range(stops.size):
         stop = np.int64(stops[target])
         time = best[n_rounds, stop]
-        k = _fewest_rides(best, stop, time) if time != UNREACHED else 0
+        k = _fewest_rides(best, stop, time) if time != NEVER else 0
         leg = np.int32(-1)
         n = 0
         while k > 0:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
-from traveltime_lab.kernels.transit.patterns import UNREACHED
+from traveltime_lab.kernels.unreached import NEVER
 
 #: Semi-major axis and squared eccentricity of WGS 84, as in `traveltime_lab.crs`.
 WGS84_A_M = 6_378_137.0
@@ -274,7 +274,7 @@ def best_links(indptr, stops, ms, times, points):
     indptr, stops, ms : int64, int32 and int32 arrays
         CSR of the links of each point.
     times : int32 array of shape (n_stops,)
-        Travel times at the stops, `UNREACHED` where there is no journey.
+        Travel times at the stops, `NEVER` where there is no journey.
     points : int64 array of shape (n,)
         Some of the points.
 
@@ -285,7 +285,7 @@ def best_links(indptr, stops, ms, times, points):
     """
     out = np.empty(points.size, np.int64)
     for i in range(out.size):
-        least, best, nearest = np.int64(UNREACHED), np.int64(-1), np.int32(0)
+        least, best, nearest = np.int64(NEVER), np.int64(-1), np.int32(0)
         for k in range(indptr[points[i]], indptr[points[i] + 1]):
             stop = stops[k]
             # Travel times without a journey are never less than the first bound.

@@ -9,10 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
-from traveltime_lab.kernels.transit.patterns import UNREACHED
-
-#: Departure that is too early for every traveller.
-NEVER = -UNREACHED
+from traveltime_lab.kernels.unreached import NEVER
 
 
 class State(NamedTuple):
@@ -25,11 +22,11 @@ class State(NamedTuple):
     best: np.ndarray  # int32 (n_rows, n_stops), earliest arrival of a leg after at most k legs
     ready: np.ndarray  # int32 (n_rows, n_stops), earliest time to board after at most k legs
     reached: np.ndarray  # int32 (n_rows, n_positions), first run (within its pattern) on board after at most k legs
-    usable: np.ndarray  # int32 (n_rows, n_positions), latest departure before that run, or NEVER
+    usable: np.ndarray  # int32 (n_rows, n_positions), latest departure before that run, or TOO_EARLY
     last_departure: np.ndarray  # int32 (n_positions,), initial value of `usable`
     handled: np.ndarray  # int32 (n_rows, n_patterns), first run whose continuations were followed
     seated: np.ndarray  # int32 (n_runs,) or (0,), lowest row in which a run was entered by staying seated
-    fresh: np.ndarray  # int32 (n_stops,), time to board at the marked stops, UNREACHED elsewhere
+    fresh: np.ndarray  # int32 (n_stops,), time to board at the marked stops, NEVER elsewhere
     marked: np.ndarray  # int32 (n_stops + 1,), stops where the round may board
     touched: np.ndarray  # int32 (n_stops + 1,), stops whose arrival the round improved
     is_touched: np.ndarray  # bool (n_stops,)
@@ -39,7 +36,7 @@ class State(NamedTuple):
     is_changed: np.ndarray  # bool (n_stops,)
     n_changed: np.ndarray  # int64 (1,)
     queue: np.ndarray  # int32 (n_patterns + 1,)
-    first: np.ndarray  # int32 (n_patterns,), index of the first position to scan, UNREACHED if not queued
+    first: np.ndarray  # int32 (n_patterns,), index of the first position to scan, NEVER if not queued
     stack: np.ndarray  # int32 (n_runs,) or (0,)
 
 
@@ -50,14 +47,14 @@ def new_state(lines, n_rows):
     n_patterns = lines.pattern_indptr.size - 1
     n_runs = lines.run_pattern.size if lines.stay_instance.size > 0 else 0
     return State(
-        np.full((n_rows, n_stops), UNREACHED, np.int32),
-        np.full((n_rows, n_stops), UNREACHED, np.int32),
-        np.full((n_rows, lines.pattern_stops.size), UNREACHED, np.int32),
+        np.full((n_rows, n_stops), NEVER, np.int32),
+        np.full((n_rows, n_stops), NEVER, np.int32),
+        np.full((n_rows, lines.pattern_stops.size), NEVER, np.int32),
         np.empty((n_rows, lines.pattern_stops.size), np.int32),
         lines.last_departure,
-        np.full((n_rows, n_patterns), UNREACHED, np.int32),
-        np.full(n_runs, UNREACHED, np.int32),
-        np.full(n_stops, UNREACHED, np.int32),
+        np.full((n_rows, n_patterns), NEVER, np.int32),
+        np.full(n_runs, NEVER, np.int32),
+        np.full(n_stops, NEVER, np.int32),
         np.empty(n_stops + 1, np.int32),
         np.empty(n_stops + 1, np.int32),
         np.zeros(n_stops, np.bool_),
@@ -67,7 +64,7 @@ def new_state(lines, n_rows):
         np.zeros(n_stops, np.bool_),
         np.zeros(1, np.int64),
         np.empty(n_patterns + 1, np.int32),
-        np.full(n_patterns, UNREACHED, np.int32),
+        np.full(n_patterns, NEVER, np.int32),
         np.empty(n_runs, np.int32),
     )
 
@@ -75,15 +72,15 @@ def new_state(lines, n_rows):
 @kernel
 def reset(state):
     """Clear the labels of earlier searches."""
-    state.best.fill(UNREACHED)
-    state.ready.fill(UNREACHED)
-    state.reached.fill(UNREACHED)
+    state.best.fill(NEVER)
+    state.ready.fill(NEVER)
+    state.reached.fill(NEVER)
     usable, last_departure = state.usable, state.last_departure
     for row in range(usable.shape[0]):
         for position in range(last_departure.size):
             usable[row, position] = last_departure[position]
-    state.handled.fill(UNREACHED)
-    state.seated.fill(UNREACHED)
+    state.handled.fill(NEVER)
+    state.seated.fill(NEVER)
     forget_changes(state)
 
 
@@ -129,7 +126,7 @@ def seed(state, stops, times, offset, limit):
         time = times[i] + offset
         if time <= limit and time < state.ready[0, stop]:
             lower(state.ready, np.int64(0), stop, time)
-            if state.fresh[stop] == UNREACHED:
+            if state.fresh[stop] == NEVER:
                 state.marked[n_marked] = stop
                 n_marked += 1
             state.fresh[stop] = time

@@ -12,12 +12,11 @@ import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
 from traveltime_lab.kernels.order import ascending
-from traveltime_lab.kernels.street.road import TIME_SHIFT, UNREACHED, _grow, new_queue, search
+from traveltime_lab.kernels.street.road import TIME_SHIFT, _grow, new_queue, search
 from traveltime_lab.kernels.street.turns import along_same_edge
-from traveltime_lab.kernels.transit.patterns import UNREACHED as NEVER
+from traveltime_lab.kernels.unreached import NEVER, UNREACHED
 
-#: Key of a state that no walk reaches (see `spread`), and the mask of the walk in a key.
-NEVER_KEY = np.int64(NEVER) << TIME_SHIFT
+#: Mask of the walk in the key of a state; see `spread`.
 WALK_MASK = np.int64((1 << TIME_SHIFT) - 1)
 #: Number of walks that arrays have room for at first; they grow where necessary.
 _ROOM = 1 << 16

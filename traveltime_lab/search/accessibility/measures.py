@@ -17,8 +17,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from traveltime_lab._arrays import FloatArray, IndexArray, Int32Array, Int64Array
-from traveltime_lab.kernels.street import road
-from traveltime_lab.kernels.transit.patterns import UNREACHED as NO_TIME
+from traveltime_lab.kernels.unreached import NEVER, UNREACHED
 from traveltime_lab.rounding import whole_seconds
 from traveltime_lab.runtime.progress import advance
 from traveltime_lab.search.accessibility.decay import Decay, table_of
@@ -43,7 +42,7 @@ class TimeBlock:
     ----------
     rows, columns : slice
     ms : int32 array of shape (n_rows, n_columns), ms
-        `NO_TIME` if out of reach.
+        `NEVER` if out of reach.
     """
 
     rows: slice
@@ -117,8 +116,8 @@ class Matrix:
 
 
 def _ms(labels: Int64Array) -> Int32Array:
-    """Return the milliseconds of labels, `NO_TIME` if unreached."""
-    return np.where(labels == road.UNREACHED, NO_TIME, label_parts.ms(labels)).astype(np.int32)
+    """Return the milliseconds of labels, `NEVER` if unreached."""
+    return np.where(labels == UNREACHED, NEVER, label_parts.ms(labels)).astype(np.int32)
 
 
 @dataclass(frozen=True)
@@ -359,9 +358,9 @@ class _Nearest:
         Returns
         -------
         int32 array of shape (1, n_columns, n_origins)
-            `NO_TIME` where fewer than `k` opportunities are within the limit of the matrix.
+            `NEVER` where fewer than `k` opportunities are within the limit of the matrix.
         """
-        ms = np.full((1, len(self.counts), len(matrix.starts)), NO_TIME, np.int32)
+        ms = np.full((1, len(self.counts), len(matrix.starts)), NEVER, np.int32)
         for column, count in enumerate(self.counts):
             has_any = np.flatnonzero(count)
             if not has_any.size:
@@ -381,7 +380,7 @@ class _Nearest:
     def _by_matrix(self, matrix: Matrix) -> Int32Array:
         """Return the same for each layer of the matrix."""
         k = self.k
-        best = np.full((matrix.n_layers, len(self.counts), len(matrix.starts), k), NO_TIME, np.int32)
+        best = np.full((matrix.n_layers, len(self.counts), len(matrix.starts), k), NEVER, np.int32)
         for layer, block in matrix.blocks():
             for column, count in enumerate(self.counts):
                 places = np.minimum(count[block.columns], k)

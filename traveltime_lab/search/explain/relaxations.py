@@ -20,7 +20,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 
 from traveltime_lab.errors import NoServiceError
-from traveltime_lab.kernels.street import road
+from traveltime_lab.kernels.unreached import UNREACHED
 from traveltime_lab.limits import FOREVER_S, MAX_ROUTE_TIME_S, MAX_TRAVEL_TIME_S
 from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.network.network import Network
@@ -119,7 +119,7 @@ class Pair:
             starts, ends = query.snap(self.origin), query.snap(self.destination, is_origin=False)
             (block,) = query.blocks(starts, ends, request.limit)
             label = int(block.labels[0, 0])
-            self._known[request] = None if label == road.UNREACHED else label_parts.ms(label)
+            self._known[request] = None if label == UNREACHED else label_parts.ms(label)
         return self._known[request]
 
     def is_on_island(self, request: Question) -> bool:

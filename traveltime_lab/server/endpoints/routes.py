@@ -12,7 +12,7 @@ import numpy as np
 
 from traveltime_lab._arrays import BoolArray, FloatArray, Int64Array
 from traveltime_lab.itinerary import Route
-from traveltime_lab.kernels.street import road
+from traveltime_lab.kernels.unreached import UNREACHED
 from traveltime_lab.limits import MAX_ROUTE_TIME_S
 from traveltime_lab.network.network import Network
 from traveltime_lab.rounding import half_up
@@ -160,7 +160,7 @@ def routes_of(
         timed = replace(asked, needs_length=wants_length(wanted) and "distance_breakdown" not in wanted)
         found = pair_times(timed, *trips.sides, limit, chosen=trips.pairs, n_best=n_best)
         others, seconds = trips.other_of(found.origin_of, found.destination_of), seconds_of(found.labels)
-        rows = np.flatnonzero(found.labels != road.UNREACHED)
+        rows = np.flatnonzero(found.labels != UNREACHED)
         metres: list[float | None] = (
             metres_of(found.labels[rows]).tolist() if timed.needs_length else [None] * rows.size
         )
