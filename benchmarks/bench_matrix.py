@@ -80,7 +80,7 @@ def compare(network: ttl.Network, name: str, arguments: argparse.Namespace) -> N
             is_backward = labels.shape[1] < labels.shape[0]
             if is_backward:
                 rows, columns, labels = columns, rows, labels.T
-            for part, block in matrix._searches(
+            for part, block in dijkstra._searches(
                 graph, rows, columns, largest, is_backward=is_backward, has_budget=False
             ):
                 labels[part] = block

@@ -22,7 +22,7 @@ from traveltime_lab.modes.snapping import Snapping, as_snapping
 from traveltime_lab.modes.transportation import as_transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.settings import settings as options
-from traveltime_lab.streets import contraction, engines, matrix
+from traveltime_lab.streets import contraction, dijkstra, engines, matrix
 from traveltime_lab.streets import graph as road_graph
 from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.labels import limit_label
@@ -316,7 +316,7 @@ def test_a_wrong_start_is_given_up(helsinki: Network, monkeypatch: pytest.Monkey
     monkeypatch.setattr(contraction, "label_blocks", lambda *given: begun.append("blocks") or many(*given))
     monkeypatch.setattr(contraction, "pair_labels", lambda *given: begun.append("pairs") or few(*given))
     monkeypatch.setattr(engines, "choose", lambda *_given, **_more: engines.Choice(False, 1e-9))
-    monkeypatch.setattr(matrix, "_ROWS_AT_ONCE", 2)
+    monkeypatch.setattr(dijkstra, "_ROWS_AT_ONCE", 2)
     np.testing.assert_array_equal(labels_of(helsinki, graph, origins, destinations, snapping, "auto"), expected)
     found = matrix.pair_labels(helsinki.streets, graph, origins, destinations, snapping, *pairs, limit=3600)
     np.testing.assert_array_equal(found, one_by_one)

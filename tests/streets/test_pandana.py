@@ -158,7 +158,9 @@ def test_both_orders_on_one_edge(town: Network, mode: str) -> None:
     arguments = (places, places, Snapping(), origin_of, destination_of)
     expected = matrix.pair_labels(town.streets, graph, *arguments, limit=14_400, engine="dijkstra")
     for with_length in (True, False):
-        found = pandana.pair_labels(town.streets, graph, *arguments, limit=14_400, with_length=with_length)
+        found = matrix.pair_labels(
+            town.streets, graph, *arguments, limit=14_400, engine="pandana", with_length=with_length
+        )
         np.testing.assert_array_equal(found >> road.TIME_SHIFT, expected >> road.TIME_SHIFT)
 
 
@@ -277,8 +279,8 @@ def test_cities(request: pytest.FixtureRequest, city: str, mode: str) -> None:
     graph = network.road_graph(transportation)
     rng = np.random.default_rng(3)
     origin_of, destination_of = rng.integers(0, 15, 500), rng.integers(0, 200, 500)
-    labels = pandana.pair_labels(
-        network.streets, graph, starts, ends, Snapping(), origin_of, destination_of, limit=14_400
+    labels = matrix.pair_labels(
+        network.streets, graph, starts, ends, Snapping(), origin_of, destination_of, limit=14_400, engine="pandana"
     )
     assert_same(labels, expected[origin_of, destination_of])
 
@@ -329,11 +331,11 @@ def test_blocks_cover_all_columns(town: Network, monkeypatch: pytest.MonkeyPatch
         limit_label(14_400, "time"),
     )
     for with_length in (True, False):
-        blocks = list(pandana.label_blocks(town.streets, graph, *arguments, with_length=with_length))
+        blocks = list(pandana.Pandana(with_length).label_blocks(town.streets, graph, *arguments))
         assert len(blocks) > 10
-        found = np.hstack([labels for _, labels in blocks])
+        found = np.hstack([labels for _, _, labels in blocks])
         np.testing.assert_array_equal(found >> road.TIME_SHIFT, expected >> road.TIME_SHIFT)
-        assert [columns.start for columns, _ in blocks][1:] == [columns.stop for columns, _ in blocks][:-1]
+        assert [columns.start for _, columns, _ in blocks][1:] == [columns.stop for _, columns, _ in blocks][:-1]
 
 
 def test_contracted_once(town: Network) -> None:

@@ -39,8 +39,8 @@ from traveltime_lab.search.properties import PROPERTIES, column, names_for, numb
 from traveltime_lab.search.query import Query, ask
 from traveltime_lab.search.receipts.record import with_receipt
 from traveltime_lab.search.tables import geo_frame
+from traveltime_lab.streets import engines, matrix, paths
 from traveltime_lab.streets import labels as label_parts
-from traveltime_lab.streets import matrix, paths
 from traveltime_lab.streets.snapping import Snaps
 from traveltime_lab.transit.itineraries import transit_routes
 from traveltime_lab.transit.query import TransitQuery
@@ -323,7 +323,7 @@ def table_query(
     percents = _percents(percentiles)
     properties = _properties(properties, allowed, may_be_empty=bool(percents))
     one_of(form, "form", FORMS)
-    matrix.check_engine(engine)
+    engines.check_engine(engine)
     needs_least = not percents or any(PROPERTIES[name].needs_least for name in properties)
     query = ask(
         network, transportation, departure_time, arrival_time, snapping, limit=limit, window=window,

@@ -193,23 +193,7 @@ def label_blocks(
     streets: StreetLayer, graph: RoadGraph, leaving: LinkedPoints, reached: LinkedPoints, largest: np.int64
 ) -> Iterator[tuple[slice, slice, Int64Array]]:
     """
-    Yield the labels of all pairs, in blocks of whole rows or whole columns.
-
-    Parameters
-    ----------
-    streets : StreetLayer
-    graph : RoadGraph
-    leaving, reached : LinkedPoints
-        Origins and destinations.
-    largest : int64
-        Largest label of interest.
-
-    Yields
-    ------
-    rows, columns : slice
-        Origins and destinations of the block.
-    labels : int64 array of shape (n_rows, n_columns)
-        `UNREACHED` beyond the limit.
+    Yield the labels of all pairs; see `traveltime_lab.streets.engines.Engine`.
 
     Notes
     -----
@@ -266,27 +250,7 @@ def pair_labels(
     row_indptr: Int64Array,
     largest: np.int64,
 ) -> Int64Array:
-    """
-    Return the labels of chosen pairs, without routes along a single edge, which the caller adds.
-
-    Parameters
-    ----------
-    streets : StreetLayer
-    graph : RoadGraph
-    leaving : LinkedPoints
-        Origins.
-    reached : LinkedPoints
-        Destination of each pair, sorted by origin.
-    row_indptr : int64 array of shape (n_origins + 1,)
-        Where the pairs of each origin begin.
-    largest : int64
-        Largest label of interest.
-
-    Returns
-    -------
-    int64 array of shape (n_pairs,)
-        `UNREACHED` beyond the limit.
-    """
+    """Return the labels of chosen pairs; see `traveltime_lab.streets.engines.Engine`."""
     made = hierarchy(streets, graph)
     labels = np.full(len(reached.snaps), UNREACHED, np.int64)
     # Split the pairs into parts of about equal size, each with all pairs of its origins.

@@ -1,26 +1,31 @@
 """
-Choose the engine for a matrix: one search from each point, or a contraction hierarchy.
+Choose the engine for a matrix: one search from each point, a contraction hierarchy, or pandana.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 
 from traveltime_lab._arrays import Int32Array, Int64Array
+from traveltime_lab._checks import one_of
 from traveltime_lab.kernels.street import road, sweeps
 from traveltime_lab.runtime.memo import Derived
 from traveltime_lab.settings import settings
+from traveltime_lab.streets import contraction
 from traveltime_lab.streets.contraction import CONTRACTION, HIERARCHY, hierarchy
+from traveltime_lab.streets.dijkstra import Dijkstra
 from traveltime_lab.streets.graph import RoadGraph, take_rows
 from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.streets.links import LinkedPoints
 from traveltime_lab.streets.workspaces import search_space
 
+ENGINES: Final = ("auto", "dijkstra", "hierarchy", "pandana")
 logger = logging.getLogger(__name__)
 
 # Nanoseconds on one thread; only their ratios matter. Measured in Milan by `benchmarks/bench_matrix.py`.
@@ -115,6 +120,74 @@ class Expected(NamedTuple):
 _SAMPLED_PARTS = 4096
 PART_SIZES = Derived[None, Int64Array]("sizes of connected parts")
 _EXPERIENCE = Derived[None, _Experience]("experience with searches")
+
+
+class Engine(Protocol):
+    """
+    What computes the labels of many pairs; a module or an object. All engines return the same labels.
+
+    `largest` is the largest label of interest; labels above it are `UNREACHED`.
+    """
+
+    def label_blocks(
+        self, streets: StreetLayer, graph: RoadGraph, leaving: LinkedPoints, reached: LinkedPoints, largest: np.int64
+    ) -> Iterator[tuple[slice, slice, Int64Array]]:
+        """Yield the labels of all pairs in blocks of whole rows (origins) or whole columns (destinations)."""
+
+    def pair_labels(
+        self,
+        streets: StreetLayer,
+        graph: RoadGraph,
+        leaving: LinkedPoints,
+        reached: LinkedPoints,
+        row_indptr: Int64Array,
+        largest: np.int64,
+    ) -> Int64Array:
+        """
+        Return the labels of chosen pairs, without routes along a single edge, which the caller adds.
+
+        `reached` has the destination of each pair, sorted by origin; the pairs of origin `i` are those from
+        ``row_indptr[i]`` to ``row_indptr[i + 1] - 1``.
+        """
+
+
+def check_engine(name: str) -> None:
+    """Raise InputError for an unknown engine."""
+    one_of(name, "engine", ENGINES)
+
+
+def engine_of(
+    name: str,
+    streets: StreetLayer,
+    graph: RoadGraph,
+    leaving: LinkedPoints,
+    reached: LinkedPoints,
+    largest: np.int64,
+    *,
+    with_length: bool,
+    are_pairs: bool = False,
+) -> Engine:
+    """
+    Return the engine with a name, of `ENGINES`; ``"auto"`` is the one that `choose` expects to be faster.
+
+    Parameters
+    ----------
+    name : str
+    streets, graph, leaving, reached, largest, are_pairs
+        The request, as in `choose`.
+    with_length : bool
+        Whether the lower halves of the labels are needed. If not, an engine may leave them undefined to save time.
+    """
+    if name == "pandana":
+        from traveltime_lab.streets.pandana import Pandana  # noqa: PLC0415 - an optional extra
+
+        return Pandana(with_length)
+    if name == "dijkstra":
+        return Dijkstra()
+    chosen = Choice(True, 0.0)
+    if name == "auto":
+        chosen = choose(streets, graph, leaving, reached, largest, are_pairs=are_pairs)
+    return contraction if chosen.by_hierarchy else Dijkstra(chosen.hierarchy_s)
 
 
 def pays_off(

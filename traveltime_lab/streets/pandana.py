@@ -31,7 +31,6 @@ from traveltime_lab._arrays import AnyArray, IndexArray, Int32Array, Int64Array,
 from traveltime_lab.errors import MissingDependencyError
 from traveltime_lab.kernels.street import joins, road, turns
 from traveltime_lab.kernels.unreached import UNREACHED
-from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.runtime import threads as cores
 from traveltime_lab.runtime.forks import Lock
 from traveltime_lab.runtime.memo import Derived
@@ -39,11 +38,9 @@ from traveltime_lab.settings import settings
 from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets import links
 from traveltime_lab.streets.graph import RoadGraph
-from traveltime_lab.streets.labels import limit_label
 from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.streets.links import LinkedPoints
 from traveltime_lab.streets.pandana_guards import pandana_threads, silenced
-from traveltime_lab.streets.snapping import Snaps
 
 #: Pairs of states in one call for times (pandana returns a list of Python floats), and in one call for paths (it
 #: returns lists of lists of Python integers).
@@ -274,131 +271,10 @@ class _Joints:
         return _Joints(self.indptr[part.start : part.stop + 1] - first, self.states[first:last], self.keys[first:last])
 
 
-def label_blocks(
-    streets: StreetLayer,
-    graph: RoadGraph,
-    leaving: LinkedPoints,
-    reached: LinkedPoints,
-    largest: np.int64,
-    *,
-    with_length: bool = True,
-) -> Iterator[tuple[slice, Int64Array]]:
-    """
-    Yield the labels from all origins to blocks of destinations.
-
-    Parameters
-    ----------
-    streets : StreetLayer
-    graph : RoadGraph
-    leaving, reached : LinkedPoints
-        Origins and destinations.
-    largest : int64
-        Largest label of interest.
-    with_length : bool, default True
-        Whether the lower halves of the labels are needed. They take many times as long as the upper halves; without
-        them the lower halves are undefined.
-
-    Yields
-    ------
-    columns : slice
-        Destinations of the block.
-    labels : int64 array of shape (n_origins, n_columns)
-        `UNREACHED` beyond the limit.
-
-    Raises
-    ------
-    MissingDependencyError
-        If pandana is not installed.
-    """
-    contracted = hierarchy(streets, graph)
-    starts = _Joints(*links.ports(contracted.graph, leaving.positions, is_entry=False))
-    ends = _Joints(*reached.ports)
-    n_rows, n_columns = len(leaving.snaps), len(reached.snaps)
-    start_states, start_place = np.unique(starts.states, return_inverse=True)
-    limits = np.full(n_rows, largest)
-    size = int(np.clip(cores.BLOCK // max(n_rows, 1), 1, max(n_columns, 1)))
-    for first in range(0, n_columns, size):
-        columns = slice(first, min(first + size, n_columns))
-        far = ends.rows(columns)
-        end_states, end_place = np.unique(far.states, return_inverse=True)
-        ways = contracted.ways(np.repeat(start_states, end_states.size), np.tile(end_states, start_states.size))
-        labels = np.empty((n_rows, columns.stop - first), np.int64)
-        start, end = (np.empty(labels.shape if with_length else (0, 0), np.int32) for _ in range(2))
-        joins.best_joins(
-            joins.Joints(starts.indptr, start_place.astype(np.int64), starts.ms),
-            joins.Joints(far.indptr, end_place.astype(np.int64), far.ms),
-            ways.reshape(start_states.size, end_states.size),
-            label_parts.primary(largest),
-            labels,
-            start,
-            end,
-        )
-        if with_length:
-            found = labels != UNREACHED
-            labels[found] = _full_labels(contracted, starts, far, start[found], end[found])
-        there = links.rows_of(reached.positions, columns.start, columns.stop)
-        turns.improve_along_edges(leaving.positions, there, True, graph.directed, links.by_edge(there), limits, labels)
-        yield columns, labels
-
-
 def _full_labels(contracted: Hierarchy, starts: _Joints, ends: _Joints, start: AnyArray, end: AnyArray) -> Int64Array:
     """Return the labels of routes between pairs of ports, including lengths."""
     between = contracted.labels(starts.states[start], ends.states[end])
     return np.asarray(starts.keys[start] + between + ends.keys[end])
-
-
-def pair_labels(
-    streets: StreetLayer,
-    graph: RoadGraph,
-    origins: Snaps,
-    destinations: Snaps,
-    snapping: Snapping,
-    origin_of: IndexArray,
-    destination_of: IndexArray,
-    *,
-    limit: float,
-    with_length: bool = True,
-) -> Int64Array:
-    """
-    Return the labels of chosen pairs; none is taken for one place or on an island.
-
-    Parameters
-    ----------
-    streets : StreetLayer
-    graph : RoadGraph
-    origins, destinations : Snaps
-    snapping : Snapping
-    origin_of, destination_of : intp arrays of shape (n_pairs,)
-        Positions in `origins` and `destinations`.
-    limit : float
-        Limit in seconds, or in metres in a graph of distances.
-    with_length : bool, default True
-        As in `label_blocks`.
-
-    Returns
-    -------
-    int64 array of shape (n_pairs,)
-        `UNREACHED` beyond the limit.
-
-    Raises
-    ------
-    MissingDependencyError
-        If pandana is not installed.
-    """
-    contracted = hierarchy(streets, graph)
-    near = links.positions(graph, origins, snapping)
-    far = links.positions(graph, destinations, snapping)
-    starts = _Joints(*links.ports(contracted.graph, near, is_entry=False))
-    ends = _Joints(*links.ports(graph, far, is_entry=True))
-    largest = limit_label(limit, graph.metric)
-    labels = np.full(origin_of.size, UNREACHED, np.int64)
-    # A pair has four to ten pairs of ports.
-    for first in range(0, origin_of.size, _WAYS // 4):
-        part = slice(first, first + _WAYS // 4)
-        a, b = origin_of[part], destination_of[part]
-        labels[part] = _labels_of_pairs(contracted, starts, ends, a, b, largest, with_length=with_length)
-        turns.improve_pairs(near, far, a, b, graph.directed, largest, labels[part])
-    return labels
 
 
 def _labels_of_pairs(
@@ -432,3 +308,77 @@ def _labels_of_pairs(
     else:
         labels[found] = label_parts.from_ms(time[best])
     return labels
+
+
+@dataclass(frozen=True)
+class Pandana:
+    """
+    An `traveltime_lab.streets.engines.Engine` that asks pandana. It raises MissingDependencyError if that is missing.
+
+    Attributes
+    ----------
+    with_length : bool
+        Whether the lower halves of the labels are needed. They take many times as long as the upper halves; without
+        them the lower halves are undefined.
+    """
+
+    with_length: bool
+
+    def label_blocks(
+        self, streets: StreetLayer, graph: RoadGraph, leaving: LinkedPoints, reached: LinkedPoints, largest: np.int64
+    ) -> Iterator[tuple[slice, slice, Int64Array]]:
+        """Yield the labels from all origins to blocks of destinations."""
+        contracted = hierarchy(streets, graph)
+        starts = _Joints(*links.ports(contracted.graph, leaving.positions, is_entry=False))
+        ends = _Joints(*reached.ports)
+        n_rows, n_columns = len(leaving.snaps), len(reached.snaps)
+        start_states, start_place = np.unique(starts.states, return_inverse=True)
+        limits = np.full(n_rows, largest)
+        size = int(np.clip(cores.BLOCK // max(n_rows, 1), 1, max(n_columns, 1)))
+        for first in range(0, n_columns, size):
+            columns = slice(first, min(first + size, n_columns))
+            far = ends.rows(columns)
+            end_states, end_place = np.unique(far.states, return_inverse=True)
+            ways = contracted.ways(np.repeat(start_states, end_states.size), np.tile(end_states, start_states.size))
+            labels = np.empty((n_rows, columns.stop - first), np.int64)
+            start, end = (np.empty(labels.shape if self.with_length else (0, 0), np.int32) for _ in range(2))
+            joins.best_joins(
+                joins.Joints(starts.indptr, start_place.astype(np.int64), starts.ms),
+                joins.Joints(far.indptr, end_place.astype(np.int64), far.ms),
+                ways.reshape(start_states.size, end_states.size),
+                label_parts.primary(largest),
+                labels,
+                start,
+                end,
+            )
+            if self.with_length:
+                found = labels != UNREACHED
+                labels[found] = _full_labels(contracted, starts, far, start[found], end[found])
+            there = links.rows_of(reached.positions, columns.start, columns.stop)
+            turns.improve_along_edges(
+                leaving.positions, there, True, graph.directed, links.by_edge(there), limits, labels
+            )
+            yield slice(0, n_rows), columns, labels
+
+    def pair_labels(
+        self,
+        streets: StreetLayer,
+        graph: RoadGraph,
+        leaving: LinkedPoints,
+        reached: LinkedPoints,
+        row_indptr: Int64Array,
+        largest: np.int64,
+    ) -> Int64Array:
+        """Return the labels of chosen pairs."""
+        contracted = hierarchy(streets, graph)
+        starts = _Joints(*links.ports(contracted.graph, leaving.positions, is_entry=False))
+        ends = _Joints(*reached.ports)
+        labels = np.full(len(reached.snaps), UNREACHED, np.int64)
+        row_of, aligned = np.repeat(np.arange(row_indptr.size - 1), np.diff(row_indptr)), np.arange(labels.size)
+        # A pair has four to ten pairs of ports.
+        for first in range(0, labels.size, _WAYS // 4):
+            part = slice(first, first + _WAYS // 4)
+            labels[part] = _labels_of_pairs(
+                contracted, starts, ends, row_of[part], aligned[part], largest, with_length=self.with_length
+            )
+        return labels
