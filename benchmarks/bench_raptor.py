@@ -24,12 +24,15 @@ from typing import Any
 import numpy as np
 from scipy.spatial import cKDTree
 
+from traveltime_lab._arrays import indptr_of
+from traveltime_lab.kernels.records import StopLinks
 from traveltime_lab.kernels.transit import range_raptor, raptor, search_state
 from traveltime_lab.kernels.transit.access import gather
+from traveltime_lab.kernels.transit.range_raptor import Seeds
 from traveltime_lab.kernels.unreached import NEVER
 from traveltime_lab.readers.gtfs.feed import read_timetable
 from traveltime_lab.transit.raptor import TransitOptions, TransitSearch
-from traveltime_lab.transit.stop_reach import StopLinks, StopReach
+from traveltime_lab.transit.stop_reach import StopReach
 from traveltime_lab.transit.trip_instances import Footpaths, merge_transfers, trip_table
 
 CITIES = {
@@ -53,10 +56,10 @@ def metres(lng: np.ndarray, lat: np.ndarray) -> np.ndarray:
 def near(points: np.ndarray, stops: np.ndarray, most_s: int) -> StopLinks:
     """Return the stops within a walk of each point."""
     lists = cKDTree(stops).query_ball_point(points, most_s * CROW_MPS)
-    indptr = np.concatenate([[0], np.cumsum([len(found) for found in lists])])
-    flat = np.concatenate([np.array(found, np.int64) for found in lists])
+    indptr = indptr_of([len(found) for found in lists])
+    flat = np.concatenate([np.array(found, np.int32) for found in lists])
     away = np.linalg.norm(stops[flat] - np.repeat(points, np.diff(indptr), axis=0), axis=1)
-    return StopLinks(indptr, flat, np.minimum(np.ceil(away / CROW_MPS), most_s))
+    return StopLinks(indptr, flat, np.minimum(np.ceil(away / CROW_MPS), most_s).astype(np.int32))
 
 
 def least(job: Callable[[], Any], repeat: int = 3) -> float:
@@ -68,13 +71,6 @@ def least(job: Callable[[], Any], repeat: int = 3) -> float:
         job()
         times.append(time.thread_time() - begin)
     return min(times)
-
-
-def rows_of(links: StopLinks, points: range) -> StopLinks:
-    """Return the links of some points in a row."""
-    start, end = int(links.indptr[points.start]), int(links.indptr[points.stop])
-    indptr = links.indptr[points.start : points.stop + 1] - start
-    return StopLinks(indptr, links.stops[start:end], links.time[start:end])
 
 
 def target_times(
@@ -129,7 +125,7 @@ def window(search: TransitSearch, links: StopLinks, moment_s: int, options: Tran
         return events.size
 
     for i in range(9):
-        seeds = links.of(i)
+        seeds = Seeds(*links.of(i))
         by_minute.append(least(lambda s=seeds: run_minutes(s)))
         by_event.append(least(lambda s=seeds: run_events(s)))
         n_events.append(run_events(seeds))
@@ -203,7 +199,7 @@ def bench(data: Path, city: str, peer: str | None) -> None:
     at = int(dt.datetime.fromisoformat(moment).replace(tzinfo=zone).timestamp())
     begin = time.perf_counter()
     walks = near(stops, stops, 600)
-    changes = merge_transfers(timetable, Footpaths(walks.indptr, walks.stops, walks.time))
+    changes = merge_transfers(timetable, Footpaths(walks.indptr, walks.stops, walks.ms))
     table = trip_table(timetable, at - 3600 * HOURS, at + 3600 * HOURS, changes=changes)
     print(
         f"  {table.instance_trip.size:,} trip instances, {table.instance_indptr.size - 1:,} patterns, "
@@ -241,9 +237,9 @@ def bench(data: Path, city: str, peer: str | None) -> None:
     print(f"  100 x 100: {least(lambda: target_times(search, links, moment_s, ends, options)):.3f} s, ", end="")
     arriving = least(lambda: target_times(search, ends, moment_s, links, options, is_arrival=True))
     print(f"arriving {arriving:.3f} s, ", end="")
-    best = least(lambda: search.window_best(rows_of(links, range(10)), moment_s, 3600, ends, 5, options), 1)
+    best = least(lambda: search.window_best(links.rows(0, 10), moment_s, 3600, ends, 5, options), 1)
     print(f"10 x 100 best five of 60 minutes {best:.3f} s")
-    one = rows_of(links, range(1))
+    one = links.rows(0, 1)
     ends = near(doors, stops, 1200)
     reach = StopReach.of(ends, table.n_stops)
     by_door = least(lambda: target_times(search, one, moment_s, ends, options))

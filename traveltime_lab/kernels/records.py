@@ -14,6 +14,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from traveltime_lab._arrays import rows_of as chosen_rows
+
 CSR = TypeVar("CSR", bound=Any)
 
 
@@ -49,6 +51,43 @@ class Positions(NamedTuple):
     edge: np.ndarray  # int32 (n,)
     fraction: np.ndarray  # float64 (n,), share of the edge before the position, from 0 at ``edge_from`` to 1
     connector: np.ndarray  # int64 (n,), label of the connector between the point and the position
+
+
+class StopLinks(NamedTuple):
+    """
+    CSR of the stops that points, or states, are linked to, and the times in between.
+
+    Times are milliseconds, or in the unit of the trip table that is searched. They include what is added to the way,
+    such as the time for parking.
+    """
+
+    indptr: np.ndarray  # int64 (n_points + 1,)
+    stops: np.ndarray  # int32 (n_links,), stop_idx
+    ms: np.ndarray  # int32 (n_links,), non-negative
+
+    @property
+    def n_points(self) -> int:
+        """Number of points."""
+        return self.indptr.size - 1
+
+    def of(self, point: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the stops and times of one point."""
+        part = slice(int(self.indptr[point]), int(self.indptr[point + 1]))
+        return self.stops[part], self.ms[part]
+
+    def rows(self, first: int, last: int) -> StopLinks:
+        """Return the links of consecutive points."""
+        begin, end = self.indptr[first], self.indptr[last]
+        return StopLinks(self.indptr[first : last + 1] - begin, self.stops[begin:end], self.ms[begin:end])
+
+    def take(self, points: np.ndarray) -> StopLinks:
+        """Return the links of the points at some positions."""
+        indptr, at = chosen_rows(self.indptr, points)
+        return StopLinks(indptr, self.stops[at], self.ms[at])
+
+    def later(self, ms: int) -> StopLinks:
+        """Return the links with some milliseconds added to each."""
+        return self._replace(ms=(self.ms + np.int32(ms)).astype(np.int32)) if ms else self
 
 
 class Directed(NamedTuple):

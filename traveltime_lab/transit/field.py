@@ -15,11 +15,11 @@ import numpy as np
 from traveltime_lab._arrays import Float32Array, FloatArray, Int32Array, Int64Array
 from traveltime_lab.kernels.raster import transit_surface
 from traveltime_lab.kernels.raster.surface import Window
-from traveltime_lab.kernels.records import Directed, Ports, Positions, rows_of
+from traveltime_lab.kernels.records import Directed, Ports, Positions, StopLinks, rows_of
 from traveltime_lab.kernels.street import reading
 from traveltime_lab.kernels.transit import drives, egress
 from traveltime_lab.kernels.transit import walks as stop_kernel
-from traveltime_lab.kernels.transit.access import StopPorts, gather
+from traveltime_lab.kernels.transit.access import gather
 from traveltime_lab.kernels.transit.range_raptor import nearest_rank
 from traveltime_lab.kernels.unreached import NEVER, NEVER_KEY, UNREACHED
 from traveltime_lab.modes.transportation import Transportation
@@ -49,8 +49,7 @@ from traveltime_lab.surfaces.islands import with_island
 from traveltime_lab.surfaces.tiles import Tile
 from traveltime_lab.transit import stop_links as street_side
 from traveltime_lab.transit.query import TransitQuery
-from traveltime_lab.transit.stop_links import FEW, LinkedStops, Links, Walks
-from traveltime_lab.transit.stop_reach import StopLinks
+from traveltime_lab.transit.stop_links import FEW, LinkedStops, Walks
 
 #: Least number of links for which several threads are faster than one (measured in Porto Alegre).
 _MANY_LINKS = 2_000_000
@@ -345,15 +344,14 @@ def _stop_times(query: TransitQuery, snaps: Snaps) -> Int32Array:
     """
     is_arrival, means = query.is_arrival, query.transportation
     links, search = query.links(snaps, is_origin=not is_arrival), query.search()
-    access = StopLinks(links.indptr, links.stops, links.ms)
     if query.percents:
-        times = search.stop_times_by_moment(access.of(0), query.samples(search), query.options, is_arrival=is_arrival)
+        times = search.stop_times_by_moment(links.of(0), query.samples(search), query.options, is_arrival=is_arrival)
     elif query.window:
         times = search.window_stop_times(
-            access, query.at(search), query.window * 1000, query.options, is_arrival=is_arrival, step=1000
+            links, query.at(search), query.window * 1000, query.options, is_arrival=is_arrival, step=1000
         )
     else:
-        times = search.stop_times(access, query.at(search), query.options, is_arrival=is_arrival)
+        times = search.stop_times(links, query.at(search), query.options, is_arrival=is_arrival)
     extra = (means.access_penalty + means.pt_change_delay) * 1000 if is_arrival else 0
     return np.where(times < NEVER, times + extra, NEVER).astype(np.int32)
 
@@ -442,12 +440,12 @@ class EgressSide(Protocol):
 class _Linked:
     """Points with links to all stops around."""
 
-    links: Links
+    links: StopLinks
     limit_ms: int
 
     def read(self, stop_ms: Int32Array) -> Int32Array:
         out = np.full(self.links.indptr.size - 1, NEVER, np.int32)
-        gather(stop_ms, 0, self.limit_ms, StopPorts(self.links.indptr, self.links.stops, self.links.ms), out)
+        gather(stop_ms, 0, self.limit_ms, self.links, out)
         return out
 
 

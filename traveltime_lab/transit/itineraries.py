@@ -20,6 +20,7 @@ import shapely
 
 from traveltime_lab._arrays import FloatArray, IndexArray, Int32Array
 from traveltime_lab.itinerary import Leg, Ride, Route, StopCall, timed, unpaid
+from traveltime_lab.kernels.records import StopLinks
 from traveltime_lab.kernels.transit import ride_lines
 from traveltime_lab.kernels.unreached import NEVER
 from traveltime_lab.modes.snapping import Snapping
@@ -38,8 +39,7 @@ from traveltime_lab.transit.query import TransitQuery
 from traveltime_lab.transit.raptor import TransitSearch
 from traveltime_lab.transit.ride_lengths import straight_cm, trip_lines
 from traveltime_lab.transit.route_types import VEHICLE_WORDS, route_mode
-from traveltime_lab.transit.stop_links import Links, linked_stops
-from traveltime_lab.transit.stop_reach import StopLinks
+from traveltime_lab.transit.stop_links import linked_stops
 from traveltime_lab.transit.timetable import Timetable
 from traveltime_lab.transit.trip_table import TripTable
 
@@ -115,9 +115,7 @@ def transit_routes(
             links = query.links(near.take(np.array([here])), is_origin=not is_arrival)
         when = query.moment if moments is None else moments[int(pairs[0])]
         moment = begin + int(offsets[pairs[0]])
-        times = search.stop_times(
-            StopLinks(links.indptr, links.stops, links.ms), moment, options, is_arrival=is_arrival
-        )[0]
+        times = search.stop_times(links, moment, options, is_arrival=is_arrival)[0]
         best = {int(pair): _best_stop(times, egress_links, int(far_of[pair])) for pair in pairs}
         stops = sorted({stop for stop, _ in best.values() if stop >= 0})
         _, journeys = search.journeys((links.stops, links.ms), moment, stops, options, is_arrival=is_arrival)
@@ -140,7 +138,7 @@ def transit_routes(
         advance(pairs.size)
 
 
-def _best_stop(times: Int32Array, links: Links, point: int) -> tuple[int, int]:
+def _best_stop(times: Int32Array, links: StopLinks, point: int) -> tuple[int, int]:
     """Return the best stop to reach a point, or -1, and the travel time over it in milliseconds."""
     part = slice(int(links.indptr[point]), int(links.indptr[point + 1]))
     stops = links.stops[part]

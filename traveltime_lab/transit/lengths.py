@@ -18,6 +18,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from traveltime_lab._arrays import IndexArray, Int32Array, Int64Array, indptr_of
+from traveltime_lab.kernels.records import StopLinks
 from traveltime_lab.kernels.street import road, turns
 from traveltime_lab.kernels.transit import ride_lines
 from traveltime_lab.kernels.unreached import NEVER, UNREACHED
@@ -38,7 +39,7 @@ from traveltime_lab.transit.legs import LegForest, Rounds, leg_forest
 from traveltime_lab.transit.query import TransitQuery
 from traveltime_lab.transit.raptor import TransitOptions, TransitSearch
 from traveltime_lab.transit.ride_lengths import known_lengths, straight_cm, trip_lines
-from traveltime_lab.transit.stop_links import LinkedStops, Links, Walks
+from traveltime_lab.transit.stop_links import LinkedStops, Walks
 from traveltime_lab.transit.stop_reach import array
 
 #: Centimetres where one leg begins at the place where the one before it ends.
@@ -64,7 +65,7 @@ class StreetSide:
     graph : RoadGraph
     stops : LinkedStops
     points : Snaps
-    links : Links
+    links : StopLinks
         Between the points and stops.
     extra_ms : int
         Time in each link that is not spent on streets.
@@ -79,14 +80,14 @@ class StreetSide:
     graph: RoadGraph
     stops: LinkedStops
     points: Snaps
-    links: Links
+    links: StopLinks
     extra_ms: int
     snapping: Snapping
     is_origin: bool
     walks: Walks | None
 
     @classmethod
-    def of(cls, query: TransitQuery, points: Snaps, links: Links, *, is_origin: bool) -> StreetSide:
+    def of(cls, query: TransitQuery, points: Snaps, links: StopLinks, *, is_origin: bool) -> StreetSide:
         """Return the origins, or the destinations, of a query; `links` are those of `TransitQuery.links`."""
         means = query.transportation
         graph, stops, extra_s, walks = query.walking, query.stops, 0, query.known_walks(is_leaving=not is_origin)
@@ -291,7 +292,13 @@ class JourneyLengths:
 
     @classmethod
     def of(
-        cls, query: TransitQuery, search: TransitSearch, near: Snaps, far: Snaps, near_links: Links, far_links: Links
+        cls,
+        query: TransitQuery,
+        search: TransitSearch,
+        near: Snaps,
+        far: Snaps,
+        near_links: StopLinks,
+        far_links: StopLinks,
     ) -> JourneyLengths:
         """Prepare the points of the search side (`near`) and of the other side with their links to stops."""
         is_arrival = query.is_arrival

@@ -25,6 +25,7 @@ import numpy as np
 
 from traveltime_lab._arrays import FloatArray, Int32Array, Int64Array
 from traveltime_lab.errors import InputError, MomentError, NoServiceError
+from traveltime_lab.kernels.records import StopLinks
 from traveltime_lab.moments import TypicalMoment
 from traveltime_lab.question import HasQuestion, Question
 from traveltime_lab.rounding import most_ms
@@ -35,7 +36,7 @@ from traveltime_lab.transit import stop_links as street_side
 from traveltime_lab.transit.layer import TransitLayer
 from traveltime_lab.transit.raptor import TransitOptions, TransitSearch
 from traveltime_lab.transit.route_types import check_modes, ridden_routes
-from traveltime_lab.transit.stop_links import LinkedStops, Links, Walks
+from traveltime_lab.transit.stop_links import LinkedStops, Walks
 from traveltime_lab.transit.trip_instances import trip_table
 from traveltime_lab.transit.trip_table import TripTable
 
@@ -210,7 +211,7 @@ class TransitQuery(HasQuestion):
         )
         return self.walks(is_leaving=is_leaving) if is_known else None
 
-    def links(self, snaps: Snaps, *, is_origin: bool, times: Int32Array | None = None) -> Links:
+    def links(self, snaps: Snaps, *, is_origin: bool, times: Int32Array | None = None) -> StopLinks:
         """
         Return the links between points and stops.
 

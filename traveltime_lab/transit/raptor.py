@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from traveltime_lab._arrays import IndexArray, Int32Array, Int64Array
 from traveltime_lab.errors import DataError, InputError, LimitError
+from traveltime_lab.kernels.records import StopLinks
 from traveltime_lab.kernels.transit import patterns as line_kernels
 from traveltime_lab.kernels.transit import range_raptor, raptor, search_state
 from traveltime_lab.kernels.transit.access import many_to_stops
@@ -26,7 +27,7 @@ from traveltime_lab.kernels.transit.range_raptor import Seeds
 from traveltime_lab.kernels.unreached import NEVER
 from traveltime_lab.runtime.interrupts import checkpoint
 from traveltime_lab.transit.legs import Itineraries, Rounds, leg_forest
-from traveltime_lab.transit.stop_reach import StopLinks, StopReach, array
+from traveltime_lab.transit.stop_reach import StopReach, array
 from traveltime_lab.transit.trip_table import TripTable
 
 #: Departures of a window that are searched without asking whether the search was cancelled.
@@ -164,7 +165,7 @@ class TransitSearch:
         """
         starts = self._starts(access, moments, is_arrival)
         out = np.empty((access.n_points, self.table.n_stops), np.int32)
-        many_to_stops(self.lines(is_arrival), access.ports, starts, options.limits, out)
+        many_to_stops(self.lines(is_arrival), access, starts, options.limits, out)
         return out
 
     def window_stop_times(
@@ -188,7 +189,7 @@ class TransitSearch:
         state = range_raptor.window_state(lines, options.max_rides)
         out = np.full((access.n_points, self.table.n_stops), NEVER, np.int32)
         for point in range(access.n_points):
-            seeds = access.of(point)
+            seeds = _seeds(access.of(point))
             search_state.reset(state)
             for some in _in_parts(_events(lines, seeds, starts[point], width, step)):
                 range_raptor.window_least(lines, state, seeds, some, options.limits, out[point])
@@ -232,7 +233,7 @@ class TransitSearch:
         out_start = out.copy()
         direct = _direct(direct_time, out.shape[:2], options)
         for point in range(access.n_points):
-            seeds, begin = access.of(point), int(starts[point])
+            seeds, begin = _seeds(access.of(point)), int(starts[point])
             progress = range_raptor.new_progress(direct[point], options.travel_limit)
             best = out[point], out_start[point]
             events = _events(lines, seeds, starts[point], width, step)

@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 
 from traveltime_lab._arrays import IndexArray, Int32Array, Int64Array, indptr_of
-from traveltime_lab.kernels.records import Ports
+from traveltime_lab.kernels.records import Ports, StopLinks
 from traveltime_lab.kernels.transit import walks as kernel
 from traveltime_lab.kernels.transit.walks import StatesAround, StopsAround, StopsOnEdges
 from traveltime_lab.kernels.unreached import UNREACHED
@@ -54,41 +54,6 @@ _WALKS = Derived[tuple[float, int, bool], "Walks"]("walks around stops", kept=6)
 _SEARCHES = Derived[tuple[object, bool], RowSearch]("searches for stops", kept=4)
 #: Transfers by walking speed and longest walk.
 _TRANSFERS = Derived[tuple[float, int], Transfers]("changes", kept=4)
-
-
-@dataclass(frozen=True)
-class Links:
-    """
-    Links between points and stops as CSR by point.
-
-    Attributes
-    ----------
-    indptr : int64 array of shape (n_points + 1,)
-    stops : int32 array of shape (n_links,)
-        stop_idx.
-    ms : int32 array of shape (n_links,), ms
-        Time between the point and the stop, including additional time such as parking.
-    """
-
-    indptr: Int64Array
-    stops: Int32Array
-    ms: Int32Array
-
-    def rows(self, first: int, last: int) -> Links:
-        """Return the links of consecutive points."""
-        begin, end = self.indptr[first], self.indptr[last]
-        return Links(self.indptr[first : last + 1] - begin, self.stops[begin:end], self.ms[begin:end])
-
-    def take(self, points: IndexArray) -> Links:
-        """Return the links of the points at some positions."""
-        sizes = np.diff(self.indptr)[points]
-        indptr = indptr_of(sizes)
-        at = np.repeat(self.indptr[points] - indptr[:-1], sizes) + np.arange(indptr[-1])
-        return Links(indptr, self.stops[at], self.ms[at])
-
-    def later(self, ms: int) -> Links:
-        """Return the links with some milliseconds added to each."""
-        return Links(self.indptr, self.stops, (self.ms + np.int32(ms)).astype(np.int32)) if ms else self
 
 
 @dataclass(frozen=True)
@@ -238,7 +203,7 @@ def walk_links(
     budget_s: int,
     *,
     times: Int32Array | None = None,
-) -> Links:
+) -> StopLinks:
     """
     Return the stops within walking distance of points.
 
@@ -273,7 +238,7 @@ def walk_links(
         return found
 
     parts = side_by_side([functools.partial(link, *ends) for ends in itertools.pairwise(borders.tolist())])
-    return Links(*_in_a_row(parts))
+    return StopLinks(*_in_a_row(parts))
 
 
 def link_labels(
@@ -305,7 +270,7 @@ def link_labels(
 
 def street_links(
     layer: TransitLayer, stops: LinkedStops, snaps: Snaps, snapping: Snapping, budget_s: int, *, is_leaving: bool
-) -> Links:
+) -> StopLinks:
     """
     Return the stops within a budget of points by any mode on streets, with one search from each point.
 
@@ -350,7 +315,7 @@ def street_links(
     order = np.lexsort((stop, point))
     indptr = np.zeros(len(snaps) + 1, np.int64)
     np.cumsum(np.bincount(point, minlength=len(snaps)), out=indptr[1:])
-    return Links(indptr, stop[order].astype(np.int32), time[order])
+    return StopLinks(indptr, stop[order].astype(np.int32), time[order])
 
 
 def changes(layer: TransitLayer, stops: LinkedStops, budget_s: int) -> Transfers:

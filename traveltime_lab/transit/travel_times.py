@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 
 from traveltime_lab._arrays import FloatArray, IndexArray, Int32Array, Int64Array
+from traveltime_lab.kernels.records import StopLinks
 from traveltime_lab.kernels.street.nearest import TIE_M
 from traveltime_lab.kernels.transit import range_raptor
 from traveltime_lab.kernels.unreached import NEVER, UNREACHED
@@ -33,8 +34,7 @@ from traveltime_lab.transit.field import egress_side
 from traveltime_lab.transit.lengths import SEARCHES_AT_ONCE, Chosen, JourneyLengths
 from traveltime_lab.transit.query import TransitQuery
 from traveltime_lab.transit.raptor import TransitSearch
-from traveltime_lab.transit.stop_links import FEW, Links
-from traveltime_lab.transit.stop_reach import StopLinks
+from traveltime_lab.transit.stop_links import FEW
 
 #: Highest speed on any street of a graph, m/s.
 _FASTEST_MPS = Derived[None, float]("fastest street")
@@ -87,8 +87,7 @@ def label_blocks(
     there = egress_side(query, far, is_origin=is_arrival, n_readings=n_readings)
 
     def ride(part: slice) -> matrix.Block:
-        mine = search_links.rows(part.start, part.stop)
-        access = StopLinks(mine.indptr, mine.stops, mine.ms)
+        access = search_links.rows(part.start, part.stop)
         spread = None
         if query.has_spread:
             by_moment = [
@@ -126,7 +125,7 @@ def label_blocks(
 
 
 def _blocks_with_length(
-    query: TransitQuery, search: TransitSearch, near: Snaps, far: Snaps, search_links: Links, walks: _Walks
+    query: TransitQuery, search: TransitSearch, near: Snaps, far: Snaps, search_links: StopLinks, walks: _Walks
 ) -> Iterator[matrix.Block]:
     """Yield the labels of all pairs with lengths, without percentiles; see `label_blocks`."""
     is_arrival, moment = query.is_arrival, query.at(search)
@@ -155,8 +154,7 @@ def _blocks_with_length(
         walk_ms = _ms_of(labels)
         mine = search_links.rows(part.start, part.stop)
         found, starts = search.window_best(
-            StopLinks(mine.indptr, mine.stops, mine.ms), moment, query.window * 1000,
-            StopLinks(egress_links.indptr, egress_links.stops, egress_links.ms), 1, query.options,
+            mine, moment, query.window * 1000, egress_links, 1, query.options,
             is_arrival=is_arrival, step=1000, direct_time=walk_ms,
         )  # fmt: skip
         ms = found[:, :, 0].astype(np.int64)
@@ -418,8 +416,7 @@ def window_itineraries(
         mine = search_links.rows(int(near_of[rows[0]]), int(near_of[rows[0]]) + 1)
         theirs = egress_links.take(far_of[rows])
         times, moments = search.window_best(
-            StopLinks(mine.indptr, mine.stops, mine.ms), begin, query.window * 1000,
-            StopLinks(theirs.indptr, theirs.stops, theirs.ms), n_best, options, is_arrival=is_arrival, step=1000,
+            mine, begin, query.window * 1000, theirs, n_best, options, is_arrival=is_arrival, step=1000,
             direct_time=walk_ms[None, rows],
         )  # fmt: skip
         ms[rows], starts[rows] = times[0], moments[0]

@@ -19,16 +19,8 @@ from traveltime_lab.kernels.transit.search_state import new_state
 from traveltime_lab.kernels.unreached import NEVER
 
 
-class StopPorts(NamedTuple):
-    """CSR of the ports of each target."""
-
-    indptr: np.ndarray  # int64 (n_targets + 1,)
-    stops: np.ndarray  # int32
-    times: np.ndarray  # int32
-
-
 class TargetPorts(NamedTuple):
-    """The same ports as CSR by stop, nearest target first."""
+    """CSR of the targets that each stop is linked to, nearest first."""
 
     indptr: np.ndarray  # int64 (n_stops + 1,)
     targets: np.ndarray  # int32
@@ -38,11 +30,11 @@ class TargetPorts(NamedTuple):
 @kernel
 def ports_by_stop(ports, n_stops):
     """
-    Regroup ports that are given by target by their stops.
+    Regroup the links of targets by their stops.
 
     Parameters
     ----------
-    ports : StopPorts
+    ports : StopLinks
     n_stops : int
 
     Returns
@@ -81,7 +73,7 @@ def gather(at_stops, offset, limit, ports, out):
         Arrival times, `NEVER` where there is none.
     offset, limit : int
         Time to subtract, and the longest travel time to write.
-    ports : StopPorts
+    ports : StopLinks
     out : int32 array of shape (n_targets,)
         Lowered in place.
     """
@@ -102,7 +94,7 @@ def many_to_stops(lines, access, starts, limits, out):
     Parameters
     ----------
     lines : Lines
-    access : StopPorts
+    access : StopLinks
         Access stops of each search and the access times.
     starts : int32 array of shape (n_searches,)
         Departure times.
@@ -114,7 +106,7 @@ def many_to_stops(lines, access, starts, limits, out):
     for i in range(starts.size):
         own = slice(access.indptr[i], access.indptr[i + 1])
         limit = starts[i] + limits.travel_time
-        times = access.times[own] + starts[i]
+        times = access.ms[own] + starts[i]
         times = search(lines, state, access.stops[own], times, limit, limits.rides, limits.change_delay)
         for stop in range(times.size):
             out[i, stop] = times[stop] - starts[i] if times[stop] != NEVER else NEVER

@@ -36,7 +36,6 @@ from traveltime_lab.streets.local_pairs import local_labels
 from traveltime_lab.streets.snapping import ANY, CAN_ARRIVE, CAN_LEAVE, SNAPPED, Snaps, metres_to_streets
 from traveltime_lab.transit import service_days, travel_times
 from traveltime_lab.transit.query import SAMPLE_S
-from traveltime_lab.transit.stop_reach import StopLinks
 from traveltime_lab.transit.timetable import service_warnings_to
 
 #: Maximum travel time of the itineraries considered, in seconds; that of `routes`.
@@ -219,7 +218,7 @@ class Pair:
         search = asked.search()
         steps = np.arange(0, seconds + 1, SAMPLE_S) * (-1 if request.is_arrival else 1)
         times = search.window_times(
-            (links.stops, links.ms), asked.at(search) + steps * 1000, StopLinks(reach.indptr, reach.stops, reach.ms),
+            (links.stops, links.ms), asked.at(search) + steps * 1000, reach,
             asked.options, is_arrival=request.is_arrival,
         )[:, 0]  # fmt: skip
         kept = np.flatnonzero(whole_seconds(times) <= request.limit)
