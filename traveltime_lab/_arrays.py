@@ -4,10 +4,13 @@ Type aliases for arrays, and rows of arrays in compressed form (CSR).
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from collections.abc import Sequence
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+
+CSR = TypeVar("CSR", bound=Any)
 
 AnyArray: TypeAlias = npt.NDArray[Any]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
@@ -30,9 +33,40 @@ def indptr_of(lengths: npt.ArrayLike) -> Int64Array:
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 
-def rows_of(indptr: AnyArray, chosen: AnyArray) -> tuple[Int64Array, Int64Array]:
+def indptr_of_rows(rows: AnyArray, n_rows: int) -> Int64Array:
+    """Return the index pointer of rows, given the row of each value."""
+    return indptr_of(np.bincount(rows, minlength=n_rows))
+
+
+def within_rows(lengths: AnyArray) -> Int64Array:
+    """Return 0, 1, 2, ... for the values of each row, one row after the other."""
+    within: Int64Array = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    return within
+
+
+def chosen_rows(indptr: AnyArray, chosen: AnyArray) -> tuple[Int64Array, Int64Array]:
     """Return the index pointer of chosen rows, and the positions of their values, one row after the other."""
     lengths = np.diff(indptr)[chosen]
-    new = indptr_of(lengths)
-    at = np.repeat(np.asarray(indptr)[:-1][chosen] - new[:-1], lengths) + np.arange(new[-1])
-    return new, at.astype(np.int64)
+    at = np.repeat(np.asarray(indptr)[:-1][chosen], lengths) + within_rows(lengths)
+    return indptr_of(lengths), at.astype(np.int64)
+
+
+def rows_of(csr: CSR, first: int, last: int) -> CSR:
+    """Return consecutive rows of a named tuple that begins with `indptr`; the other arrays are shared."""
+    part: CSR = csr._replace(indptr=csr.indptr[first : last + 1])
+    return part
+
+
+def take_rows(csr: CSR, first: int, last: int) -> CSR:
+    """Return consecutive rows of a named tuple that begins with `indptr`, which then begins with 0."""
+    begin, end = csr.indptr[first], csr.indptr[last]
+    part: CSR = type(csr)(csr.indptr[first : last + 1] - begin, *(values[begin:end] for values in csr[1:]))
+    return part
+
+
+def joined_rows(parts: Sequence[CSR]) -> CSR:
+    """Return the rows of all parts."""
+    lengths = np.concatenate([np.diff(part.indptr) for part in parts])
+    others = zip(*(part[1:] for part in parts), strict=True)
+    joined: CSR = type(parts[0])(indptr_of(lengths), *(np.concatenate(values) for values in others))
+    return joined

@@ -10,13 +10,11 @@ The terms state, label and port are explained in `traveltime_lab.kernels.street.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 
-from traveltime_lab._arrays import rows_of as chosen_rows
-
-CSR = TypeVar("CSR", bound=Any)
+from traveltime_lab._arrays import chosen_rows, take_rows
 
 
 class Arcs(NamedTuple):
@@ -77,8 +75,7 @@ class StopLinks(NamedTuple):
 
     def rows(self, first: int, last: int) -> StopLinks:
         """Return the links of consecutive points."""
-        begin, end = self.indptr[first], self.indptr[last]
-        return StopLinks(self.indptr[first : last + 1] - begin, self.stops[begin:end], self.ms[begin:end])
+        return take_rows(self, first, last)
 
     def take(self, points: np.ndarray) -> StopLinks:
         """Return the links of the points at some positions."""
@@ -95,9 +92,3 @@ class Directed(NamedTuple):
 
     traversal: np.ndarray  # int64 (n_directed,), label from start to end
     is_open: np.ndarray  # bool (n_directed,), whether the edge may be used in this direction
-
-
-def rows_of(csr: CSR, rows: slice) -> CSR:
-    """Return consecutive rows of a group of arrays with `indptr`; the other arrays are shared."""
-    part: CSR = csr._replace(indptr=csr.indptr[rows.start : rows.stop + 1])
-    return part

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from traveltime_lab._arrays import BoolArray, FloatArray, IndexArray
+from traveltime_lab._arrays import BoolArray, FloatArray, IndexArray, within_rows
 from traveltime_lab._files import as_path
 from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.crs import segment_lengths_m
@@ -184,7 +184,7 @@ def _ends_of_pieces(
     step[ends[:-1]] = 0.0
     along = np.concatenate([[0.0], np.cumsum(step)])
     owner = np.repeat(np.arange(edges.size), pieces - 1)
-    number = 1 + np.arange(owner.size) - np.repeat(np.cumsum(pieces - 1) - (pieces - 1), pieces - 1)
+    number = 1 + within_rows(pieces - 1)
     at = along[begins[owner]] + (along[ends[owner]] - along[begins[owner]]) * number / pieces[owner]
     # Longitudes may jump by 360 degrees within a line.
     after = np.clip(np.searchsorted(along, at, side="right"), begins[owner] + 1, ends[owner])

@@ -302,11 +302,11 @@ def _remapped(about: Mapping[str, Any], new_edge: Mapping[int, int]) -> tuple[di
             paths.append([2 * new_edge[each // 2] + each % 2 for each in path])
     arrays = {
         "restriction_only": np.array(only, np.bool_),
-        "restriction_indptr": np.cumsum([0, *map(len, paths)]).astype(np.int64),
+        "restriction_indptr": indptr_of([len(path) for path in paths]),
         "restriction_edges": np.array([each for path in paths for each in path], np.int32),
         "timed_restrictions": np.array([each for each, _, _ in hours], np.int32),
         "timed_by_default": np.array([each for _, each, _ in hours], np.bool_),
-        "timed_indptr": np.cumsum([0, *(len(minutes) for _, _, minutes in hours)]).astype(np.int64),
+        "timed_indptr": indptr_of([len(minutes) for _, _, minutes in hours]),
         "timed_minutes": np.array([each for _, _, minutes in hours for each in minutes], np.int32),
     }
     return arrays, len(about["restriction_only"]) - len(only)

@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import shapely
 
-from traveltime_lab._arrays import AnyArray, Int64Array, rows_of
+from traveltime_lab._arrays import AnyArray, Int64Array, chosen_rows
 from traveltime_lab._checks import is_whole
 from traveltime_lab.crs import LocalFrame
 from traveltime_lab.errors import InputError
@@ -115,7 +115,7 @@ def _frame(tables: StreetTables) -> LocalFrame:
 
 def _lines(tables: StreetTables, edges: AnyArray, frame: LocalFrame) -> Any:
     """Return the lines of some edges in local metres."""
-    indptr, at = rows_of(tables.coord_indptr, edges)
+    indptr, at = chosen_rows(tables.coord_indptr, edges)
     xy = np.column_stack(frame.to_xy(tables.coord_lng[at], tables.coord_lat[at]))
     return shapely.linestrings(xy, indices=np.repeat(np.arange(edges.size), np.diff(indptr)))
 

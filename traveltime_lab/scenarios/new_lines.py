@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from traveltime_lab._arrays import Int32Array, Int64Array
+from traveltime_lab._arrays import Int32Array, Int64Array, indptr_of
 from traveltime_lab.crs import segment_lengths_m
 from traveltime_lab.errors import InputError
 from traveltime_lab.scenarios.changes import seconds_of
@@ -93,7 +93,7 @@ def add_line(timetable: Timetable, change: AddLine, stops: Int32Array, timezone:
     n_stops, n_runs = stops.size, departures.size
     arrival, departure = [], []
     for _, times in ways:
-        leaves = np.concatenate([[0], np.cumsum(times + change.dwell)])
+        leaves = indptr_of(times + change.dwell)
         arrives = leaves - change.dwell
         arrives[0] = 0
         leaves[-1] = arrives[-1]

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import shapely
 
-from traveltime_lab._arrays import AnyArray, BoolArray, IndexArray, Int64Array, rows_of
+from traveltime_lab._arrays import AnyArray, BoolArray, IndexArray, Int64Array, chosen_rows
 from traveltime_lab.errors import InputError, LimitError
 from traveltime_lab.scenarios.changes import Change
 from traveltime_lab.scenarios.edge_names import edges_of, named
@@ -115,7 +115,7 @@ def edges_in_box(tables: StreetTables, box: tuple[float, float, float, float]) -
 
 def lines_of(tables: StreetTables, edges: IndexArray) -> np.ndarray:
     """Return the lines of some edges in EPSG:4326."""
-    indptr, at = rows_of(tables.coord_indptr, edges)
+    indptr, at = chosen_rows(tables.coord_indptr, edges)
     owner = np.repeat(np.arange(edges.size), np.diff(indptr))
     places = np.column_stack([tables.coord_lng[at], tables.coord_lat[at]])
     return np.asarray(shapely.linestrings(places, indices=owner)) if edges.size else np.zeros(0, object)

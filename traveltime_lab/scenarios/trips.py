@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from traveltime_lab._arrays import AnyArray, BoolArray, IndexArray, Int32Array, Int64Array, indptr_of, rows_of
+from traveltime_lab._arrays import AnyArray, BoolArray, IndexArray, Int32Array, Int64Array, chosen_rows, indptr_of
 from traveltime_lab.transit.timetable import Timetable
 
 #: Transfer type of GTFS that forbids to stay seated between two trips.
@@ -69,8 +69,8 @@ def with_trips(timetable: Timetable, trips: TripCopies, **others: Any) -> Timeta
     **others
         Fields to replace besides trips: ``services``, and arrays of frequencies whose trips are those of `timetable`.
     """
-    indptr, at = rows_of(timetable.trip_indptr, trips.source)
-    _, at_other = rows_of(timetable.trip_indptr, trips.other)
+    indptr, at = chosen_rows(timetable.trip_indptr, trips.source)
+    _, at_other = chosen_rows(timetable.trip_indptr, trips.other)
     lengths = np.diff(indptr)
     shift, weight = np.repeat(trips.shift, lengths), np.repeat(trips.weight, lengths)
     times = []
@@ -91,7 +91,7 @@ def with_trips(timetable: Timetable, trips: TripCopies, **others: Any) -> Timeta
     rank = np.empty(order.size, np.int64)
     rank[order] = np.arange(order.size)
     number[number >= 0] = rank[number[number >= 0]]
-    new_indptr, moved = rows_of(indptr, order)
+    new_indptr, moved = chosen_rows(indptr, order)
     values: dict[str, Any] = {
         name: others.pop(name, getattr(timetable, name))
         for name in ("frequency_trip", "frequency_start", "frequency_end", "frequency_headway", "frequency_exact")
@@ -167,8 +167,8 @@ def tidy(timetable: Timetable) -> Timetable:
     has_course = courses >= 0
     if patterns.size == timetable.pattern_indptr.size - 1 and has_course.sum() == timetable.course_indptr.size - 1:
         return timetable
-    pattern_indptr, at = rows_of(timetable.pattern_indptr, patterns)
-    course_indptr, along = rows_of(timetable.course_indptr, courses[has_course])
+    pattern_indptr, at = chosen_rows(timetable.pattern_indptr, patterns)
+    course_indptr, along = chosen_rows(timetable.course_indptr, courses[has_course])
     return replace(
         timetable,
         trips=trips.assign(
@@ -197,8 +197,8 @@ def without_stops(timetable: Timetable, stops: BoolArray) -> Timetable:
         return timetable
     n_left = np.diff(indptr_of(stays)[timetable.pattern_indptr])
     pattern = timetable.hot.trip_pattern
-    in_trips = stays[rows_of(timetable.pattern_indptr, pattern)[1]]
-    in_courses = stays[rows_of(timetable.pattern_indptr, timetable.course_pattern)[1]]
+    in_trips = stays[chosen_rows(timetable.pattern_indptr, pattern)[1]]
+    in_courses = stays[chosen_rows(timetable.pattern_indptr, timetable.course_pattern)[1]]
     shorter = replace(
         timetable,
         trip_indptr=indptr_of(n_left[pattern]),

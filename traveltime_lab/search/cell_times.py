@@ -20,6 +20,7 @@ from traveltime_lab._arrays import (
     IndexArray,
     Int32Array,
     Int64Array,
+    indptr_of,
 )
 from traveltime_lab.kernels.raster.cells import add_samples
 from traveltime_lab.rounding import half_up, most_s
@@ -315,7 +316,7 @@ def combined_times(members: Sequence[CellTimes], *, at_least: int) -> CellTimes:
     codes, distinct = pd.factorize(names, sort=True)
     counts = np.bincount(codes, minlength=len(distinct))
     order = np.argsort(codes, kind="stable")
-    firsts = np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.intp)
+    firsts = indptr_of(counts)[:-1]
     kept = counts >= at_least
     if not kept.any():
         nothing = np.zeros(0, np.int32)

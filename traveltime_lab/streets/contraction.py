@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from traveltime_lab._arrays import FloatArray, Int32Array, Int64Array
+from traveltime_lab._arrays import FloatArray, Int32Array, Int64Array, rows_of, take_rows
 from traveltime_lab.kernels.records import Arcs, Ports
 from traveltime_lab.kernels.street import contraction as kernel
 from traveltime_lab.kernels.street import dissection, sweeps, turns
@@ -27,9 +27,9 @@ from traveltime_lab.runtime.memo import Derived
 from traveltime_lab.runtime.threads import map_ahead, row_blocks, side_by_side
 from traveltime_lab.settings import settings
 from traveltime_lab.streets.components import order_by_row
-from traveltime_lab.streets.graph import RoadGraph, Topology, take_rows
+from traveltime_lab.streets.graph import RoadGraph, Topology
 from traveltime_lab.streets.layer import StreetLayer
-from traveltime_lab.streets.links import LinkedPoints, by_edge, rows_of
+from traveltime_lab.streets.links import LinkedPoints, by_edge
 from traveltime_lab.streets.workspaces import climbs, marks, streams
 
 logger = logging.getLogger(__name__)

@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from traveltime_lab._arrays import IndexArray, Int64Array
+from traveltime_lab._arrays import IndexArray, Int64Array, take_rows
 from traveltime_lab.kernels import compiled
 from traveltime_lab.kernels.street import road
 from traveltime_lab.kernels.unreached import UNREACHED
@@ -20,7 +20,7 @@ from traveltime_lab.runtime.progress import PARTS, advance, is_watched
 from traveltime_lab.runtime.threads import map_ahead, row_blocks, side_by_side
 from traveltime_lab.settings import settings
 from traveltime_lab.streets import contraction
-from traveltime_lab.streets.graph import RoadGraph, take_rows
+from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.streets.links import LinkedPoints
 from traveltime_lab.streets.row_search import RowSearch

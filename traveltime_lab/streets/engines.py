@@ -12,7 +12,7 @@ from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 
-from traveltime_lab._arrays import Int32Array, Int64Array
+from traveltime_lab._arrays import Int32Array, Int64Array, take_rows
 from traveltime_lab._checks import one_of
 from traveltime_lab.kernels.street import road, sweeps
 from traveltime_lab.runtime.memo import Derived
@@ -20,7 +20,7 @@ from traveltime_lab.settings import settings
 from traveltime_lab.streets import contraction
 from traveltime_lab.streets.contraction import CONTRACTION, HIERARCHY, hierarchy
 from traveltime_lab.streets.dijkstra import Dijkstra
-from traveltime_lab.streets.graph import RoadGraph, take_rows
+from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.streets.links import LinkedPoints
 from traveltime_lab.streets.workspaces import search_space

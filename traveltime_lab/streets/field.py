@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from traveltime_lab._arrays import AnyArray, FloatArray, Int32Array, Int64Array
-from traveltime_lab.kernels.records import Ports, Positions, rows_of
+from traveltime_lab._arrays import AnyArray, FloatArray, Int32Array, Int64Array, rows_of
+from traveltime_lab.kernels.records import Ports, Positions
 from traveltime_lab.kernels.street import reading, road
 from traveltime_lab.kernels.unreached import UNREACHED
 from traveltime_lab.modes.snapping import Snapping
@@ -154,7 +154,7 @@ def label_field(graph: RoadGraph, snaps: Snaps, snapping: Snapping, *, limit: fl
 
     def read(edges: slice) -> Int64Array:
         both = slice(2 * edges.start, 2 * edges.stop)
-        labels: Int64Array = reading.field_of_edges(label, rows_of(ends, both))
+        labels: Int64Array = reading.field_of_edges(label, rows_of(ends, both.start, both.stop))
         return labels
 
     parts = side_by_side([functools.partial(read, part) for part in even_slices(graph.traversal.size // 2)])

@@ -15,12 +15,11 @@ to or from, has a second state for those who entered from outside; it has no arc
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from traveltime_lab._arrays import BoolArray, Int32Array, Int64Array, indptr_of
+from traveltime_lab._arrays import BoolArray, Int32Array, Int64Array
 from traveltime_lab.kernels.records import Arcs, Directed, Ports
 from traveltime_lab.kernels.street import reduction, road
 from traveltime_lab.modes.transportation import Transportation
@@ -314,17 +313,3 @@ def _warn_of_cut_times(traversal_ms: Int64Array, topology: Topology, tables: Str
 def _ring_size(weights: Int64Array, shift: int) -> int:
     """Return the number of buckets of a search queue: a power of two that exceeds the longest arc."""
     return 1 << (int(weights.max(initial=0) >> shift) + 3).bit_length()
-
-
-def take_rows(ports: Ports, first: int, last: int) -> Ports:
-    """Return some consecutive rows of ports."""
-    indptr, states, keys = ports
-    begin, end = indptr[first], indptr[last]
-    return Ports(indptr[first : last + 1] - begin, states[begin:end], keys[begin:end])
-
-
-def joined_rows(parts: Sequence[Ports]) -> Ports:
-    """Return the rows of all parts."""
-    counts = np.concatenate([np.diff(part.indptr) for part in parts])
-    states, keys = (np.concatenate([part[at] for part in parts]) for at in (1, 2))
-    return Ports(indptr_of(counts), states, keys)

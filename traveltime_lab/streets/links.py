@@ -9,12 +9,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from traveltime_lab._arrays import joined_rows, rows_of
 from traveltime_lab.kernels.records import Ports, Positions
 from traveltime_lab.kernels.street import turns
 from traveltime_lab.kernels.street.turns import ByEdge
 from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.runtime.threads import even_slices, side_by_side
-from traveltime_lab.streets.graph import RoadGraph, joined_rows
+from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.labels import connector_labels
 from traveltime_lab.streets.snapping import Snaps
 
@@ -27,11 +28,6 @@ def positions(graph: RoadGraph, snaps: Snaps, snapping: Snapping) -> Positions:
         distance, graph.metric, is_counted=snapping.penalty == "enabled", kph=graph.connector_kph
     )
     return Positions(indptr, edge, fraction, connector)
-
-
-def rows_of(here: Positions, first: int, last: int) -> Positions:
-    """Return the positions of consecutive points."""
-    return Positions(here.indptr[first : last + 1], here.edge, here.fraction, here.connector)
 
 
 #: If the other points have at most the first number of positions, and these at least the second, only those on the same

@@ -16,7 +16,7 @@ from typing import Final
 
 import numpy as np
 
-from traveltime_lab._arrays import BoolArray, FloatArray, IndexArray, Int64Array, indptr_of
+from traveltime_lab._arrays import BoolArray, FloatArray, IndexArray, Int64Array, indptr_of, within_rows
 from traveltime_lab.crs import WGS84_A_M
 from traveltime_lab.kernels.street.ties import Places
 from traveltime_lab.kernels.unreached import UNREACHED
@@ -180,8 +180,7 @@ def same_places(origins: Snaps, destinations: Snaps) -> tuple[IndexArray, IndexA
     counts = np.searchsorted(along_b, along_a + 2.0 * SAME_PLACE_M, side="right") - first
     counts[np.isnan(along_a)] = 0
     i = np.repeat(np.arange(along_a.size), counts)
-    within = np.arange(i.size) - np.repeat(np.cumsum(counts) - counts, counts)
-    j = order[np.repeat(first, counts) + within]
+    j = order[np.repeat(first, counts) + within_rows(counts)]
     kept = _is_near(a[i], b[j])
     return i[kept], j[kept]
 

@@ -22,12 +22,21 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from traveltime_lab._arrays import AnyArray, IndexArray, Int32Array, Int64Array, indptr_of
+from traveltime_lab._arrays import (
+    AnyArray,
+    IndexArray,
+    Int32Array,
+    Int64Array,
+    indptr_of,
+    rows_of,
+    take_rows,
+    within_rows,
+)
 from traveltime_lab.errors import MissingDependencyError
 from traveltime_lab.kernels.street import joins, road, turns
 from traveltime_lab.kernels.unreached import UNREACHED
@@ -130,7 +139,7 @@ class Hierarchy:
         once, place = np.unique(state, return_inverse=True)
         counts = topology.indptr[once + 1] - topology.indptr[once]
         owner = np.repeat(np.arange(once.size), counts)
-        arcs = np.arange(owner.size) - np.repeat(np.cumsum(counts) - counts, counts) + topology.indptr[once][owner]
+        arcs = within_rows(counts) + topology.indptr[once][owner]
         back = self._direct(topology.indices[arcs], once[owner])
         ms = np.where(back < 0, np.int64(UNREACHED), back + label_parts.primary(self.graph.weights[arcs]))
         trips = np.full(once.size, -1, np.int32)
@@ -171,8 +180,7 @@ class Hierarchy:
             part = apart[first : first + _PATHS]
             with pandana_threads(self.threads):
                 paths = self.contracted.shortest_paths(start[part], end[part], 0)
-            path_indptr = np.zeros(part.size + 1, np.int64)
-            np.cumsum([len(path) for path in paths], out=path_indptr[1:])
+            path_indptr = indptr_of([len(path) for path in paths])
             path_states = np.fromiter(itertools.chain.from_iterable(paths), np.int64, int(path_indptr[-1]))
             label[part] += joins.path_labels(path_indptr, path_states, self.graph.arcs(is_backward=False))
         return np.asarray(label[place])
@@ -243,8 +251,7 @@ def _leaving_by_own_state(graph: RoadGraph) -> RoadGraph:
     )
 
 
-@dataclass(frozen=True)
-class _Joints:
+class _Joints(NamedTuple):
     """
     The ports of origins or of destinations.
 
@@ -264,11 +271,6 @@ class _Joints:
     def ms(self) -> Int64Array:
         """The milliseconds of the keys; those of a negative label are not simply its upper half."""
         return np.asarray((self.keys + (1 << (road.TIME_SHIFT - 1))) >> road.TIME_SHIFT)
-
-    def rows(self, part: slice) -> _Joints:
-        """Return the ports of consecutive points."""
-        first, last = self.indptr[part.start], self.indptr[part.stop]
-        return _Joints(self.indptr[part.start : part.stop + 1] - first, self.states[first:last], self.keys[first:last])
 
 
 def _full_labels(contracted: Hierarchy, starts: _Joints, ends: _Joints, start: AnyArray, end: AnyArray) -> Int64Array:
@@ -337,7 +339,7 @@ class Pandana:
         size = int(np.clip(cores.BLOCK // max(n_rows, 1), 1, max(n_columns, 1)))
         for first in range(0, n_columns, size):
             columns = slice(first, min(first + size, n_columns))
-            far = ends.rows(columns)
+            far = take_rows(ends, columns.start, columns.stop)
             end_states, end_place = np.unique(far.states, return_inverse=True)
             ways = contracted.ways(np.repeat(start_states, end_states.size), np.tile(end_states, start_states.size))
             labels = np.empty((n_rows, columns.stop - first), np.int64)
@@ -354,7 +356,7 @@ class Pandana:
             if self.with_length:
                 found = labels != UNREACHED
                 labels[found] = _full_labels(contracted, starts, far, start[found], end[found])
-            there = links.rows_of(reached.positions, columns.start, columns.stop)
+            there = rows_of(reached.positions, columns.start, columns.stop)
             turns.improve_along_edges(
                 leaving.positions, there, True, graph.directed, links.by_edge(there), limits, labels
             )

@@ -13,7 +13,16 @@ from typing import Final
 import numpy as np
 import shapely
 
-from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray, IndexArray, Int32Array, Int64Array
+from traveltime_lab._arrays import (
+    AnyArray,
+    BoolArray,
+    FloatArray,
+    IndexArray,
+    Int32Array,
+    Int64Array,
+    rows_of,
+    take_rows,
+)
 from traveltime_lab.crs import metres_per_degree, segment_lengths_m, wrap_degrees
 from traveltime_lab.kernels.records import Ports, Positions
 from traveltime_lab.kernels.street import reading, road, turns
@@ -23,7 +32,7 @@ from traveltime_lab.points import Points
 from traveltime_lab.runtime.interrupts import checkpoint
 from traveltime_lab.runtime.progress import advance
 from traveltime_lab.streets import links
-from traveltime_lab.streets.graph import RoadGraph, take_rows
+from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.labels import cm, limit_label, make_labels, primary
 from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.streets.local_pairs import local_labels
@@ -169,7 +178,7 @@ def _paths(
             for pair in waiting:
                 checkpoint()
                 j = int(destination_of[pair])
-                here, there = links.rows_of(starts, i, i + 1), links.rows_of(ends, j, j + 1)
+                here, there = rows_of(starts, i, i + 1), rows_of(ends, j, j + 1)
                 if (path := _path(graph, *tree, pair, here, there, largest)) is not None:
                     found[pair] = path
             waiting = [pair for pair in waiting if pair not in found]

@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from traveltime_lab._arrays import Int64Array
+from traveltime_lab._arrays import Int64Array, rows_of, take_rows
 from traveltime_lab.kernels.records import Ports
 from traveltime_lab.kernels.street import road, turns
 from traveltime_lab.runtime.threads import even_slices, side_by_side
-from traveltime_lab.streets.graph import Core, RoadGraph, take_rows
-from traveltime_lab.streets.links import LinkedPoints, by_edge, rows_of
+from traveltime_lab.streets.graph import Core, RoadGraph
+from traveltime_lab.streets.links import LinkedPoints, by_edge
 from traveltime_lab.streets.workspaces import search_space
 
 #: With at most this number of rows and at least this number of columns, labels are read from the positions of the

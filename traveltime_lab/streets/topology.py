@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray, Int32Array, Int64Array, indptr_of
+from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray, Int32Array, Int64Array, indptr_of, indptr_of_rows
 from traveltime_lab.crs import LocalFrame
 from traveltime_lab.kernels.street import reading, turns
 from traveltime_lab.modes.transportation import Transportation
@@ -259,9 +259,9 @@ def _topology_of_edges(
         source_edge.astype(np.int32),
         arcs.extra_ms[by_source],
         boards[by_source],
-        _indptr(state_edge, is_open.size),
+        indptr_of_rows(state_edge, is_open.size),
         entry_order.astype(np.int32),
-        _indptr(source_edge[plain], is_open.size),
+        indptr_of_rows(source_edge[plain], is_open.size),
         exit_order.astype(np.int64),
         state_edge,
         along,
@@ -276,13 +276,6 @@ class _EdgeArcs(NamedTuple):
     source_edge: Int32Array
     target_edge: Int32Array
     extra_ms: Int64Array
-
-
-def _indptr(rows: AnyArray, n_rows: int) -> Int64Array:
-    """Return the index pointer of a CSR, given the row of each of its values."""
-    indptr = np.zeros(n_rows + 1, np.int64)
-    np.cumsum(np.bincount(rows, minlength=n_rows), out=indptr[1:])
-    return indptr
 
 
 def _turns(

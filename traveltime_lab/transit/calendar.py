@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from traveltime_lab._arrays import BoolArray, IndexArray, Int32Array, Int64Array, UInt8Array
+from traveltime_lab._arrays import BoolArray, IndexArray, Int32Array, Int64Array, UInt8Array, indptr_of, within_rows
 from traveltime_lab.kernels.transit import stop_times
 
 #: Last date of the calendar of `datetime`.
@@ -94,8 +94,8 @@ class Services:
         exceptions = np.flatnonzero(np.isin(self.exception_date, days))
         times = counts[self.exception_service[exceptions]]
         exception = np.repeat(exceptions, times)
-        first = np.cumsum(counts) - counts
-        within = np.arange(exception.size) - np.repeat(np.cumsum(times) - times, times)
+        first = indptr_of(counts)
+        within = within_rows(times)
         cell = order[first[self.exception_service[exception]] + within]
         date, whose = self.exception_date[exception], self.exception_service[exception]
         usual = (self.weekdays[whose] >> ((date - 1) % 7) & 1).astype(np.bool_)
@@ -125,7 +125,7 @@ class Services:
     @staticmethod
     def joined(parts: Sequence[Services]) -> Services:
         """Concatenate the services of several feeds."""
-        offsets = np.cumsum([0, *(len(part) for part in parts)])
+        offsets = indptr_of([len(part) for part in parts])
         plain = {item.name: np.concatenate([getattr(part, item.name) for part in parts]) for item in fields(Services)}
         plain["exception_service"] = np.concatenate(
             [part.exception_service + np.int32(offset) for part, offset in zip(parts, offsets, strict=False)]

@@ -12,10 +12,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from traveltime_lab._arrays import Float32Array, FloatArray, Int32Array, Int64Array
+from traveltime_lab._arrays import Float32Array, FloatArray, Int32Array, Int64Array, rows_of
 from traveltime_lab.kernels.raster import transit_surface
 from traveltime_lab.kernels.raster.surface import Window
-from traveltime_lab.kernels.records import Directed, Ports, Positions, StopLinks, rows_of
+from traveltime_lab.kernels.records import Directed, Ports, Positions, StopLinks
 from traveltime_lab.kernels.street import reading
 from traveltime_lab.kernels.transit import drives, egress
 from traveltime_lab.kernels.transit import walks as stop_kernel
@@ -374,11 +374,11 @@ def _reached(query: TransitQuery, stops: LinkedStops, stop_ms: Int32Array, aroun
         both = slice(2 * edges.start, 2 * edges.stop)
         transit_surface.edge_starts(
             keys,
-            rows_of(ports_of_edges, both),
+            rows_of(ports_of_edges, both.start, both.stop),
             Directed(graph.directed.traversal[both], graph.directed.is_open[both]),
             query.is_arrival,
             stop_ms,
-            rows_of(stops.on_edges, edges),
+            rows_of(stops.on_edges, edges.start, edges.stop),
             starts[edges],
         )
 

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from traveltime_lab._arrays import IndexArray, Int32Array, Int64Array, indptr_of
+from traveltime_lab._arrays import IndexArray, Int32Array, Int64Array, indptr_of, take_rows
 from traveltime_lab.kernels.records import StopLinks
 from traveltime_lab.kernels.street import road, turns
 from traveltime_lab.kernels.transit import ride_lines
@@ -29,7 +29,7 @@ from traveltime_lab.runtime.memo import Derived
 from traveltime_lab.runtime.threads import map_ahead, side_by_side
 from traveltime_lab.settings import settings
 from traveltime_lab.streets import labels as label_parts
-from traveltime_lab.streets.graph import RoadGraph, take_rows
+from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.links import LinkedPoints
 from traveltime_lab.streets.local_pairs import are_same
 from traveltime_lab.streets.snapping import STOP_SNAPPING, Snaps

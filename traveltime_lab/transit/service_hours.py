@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from traveltime_lab._arrays import Int64Array
+from traveltime_lab._arrays import Int64Array, within_rows
 from traveltime_lab.transit.timetable import Timetable
 
 _HOUR_S: Final = 3600
@@ -72,8 +72,7 @@ def _departures(timetable: Timetable) -> tuple[Int64Array, Int64Array, Int64Arra
     )
     n_hours = np.maximum((end - 1) // _HOUR_S - start // _HOUR_S + 1, 0)
     row = np.repeat(np.arange(start.size), n_hours)
-    within = np.arange(row.size) - np.repeat(np.cumsum(n_hours) - n_hours, n_hours)
-    hour = start[row] // _HOUR_S + within
+    hour = start[row] // _HOUR_S + within_rows(n_hours)
 
     def before(moment: Int64Array) -> Int64Array:
         """Return how many departures of each row are before a moment."""

@@ -10,13 +10,20 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from traveltime_lab._arrays import IndexArray, Int32Array, Int64Array, indptr_of
+from traveltime_lab._arrays import (
+    IndexArray,
+    Int32Array,
+    Int64Array,
+    indptr_of_rows,
+    joined_rows,
+    rows_of,
+    take_rows,
+)
 from traveltime_lab.kernels.records import Ports, StopLinks
 from traveltime_lab.kernels.transit import walks as kernel
 from traveltime_lab.kernels.transit.walks import StatesAround, StopsAround, StopsOnEdges
@@ -31,7 +38,7 @@ from traveltime_lab.streets import engines, matrix
 from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets import links as travel_times
 from traveltime_lab.streets.costs import CONNECTOR_KPH
-from traveltime_lab.streets.graph import RoadGraph, take_rows
+from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.labels import limit_label
 from traveltime_lab.streets.layer import RoadsKey, roads_key
 from traveltime_lab.streets.links import LinkedPoints
@@ -132,8 +139,7 @@ def linked_stops(layer: TransitLayer, graph: RoadGraph, transportation: Transpor
         snaps = join()
         here = travel_times.positions(graph, snaps, STOP_SNAPPING)
         order, owner = travel_times.by_edge(here)
-        edge_indptr = np.zeros(layer.streets.n_edges + 1, np.int64)
-        np.cumsum(np.bincount(here.edge, minlength=layer.streets.n_edges), out=edge_indptr[1:])
+        edge_indptr = indptr_of_rows(here.edge, layer.streets.n_edges)
         stops = owner[order].astype(np.int32)
         return snaps, StopsOnEdges(edge_indptr, stops, here.fraction[order], here.connector[order], len(snaps))
 
@@ -180,19 +186,11 @@ def _walks(stops: LinkedStops, budget_s: int, is_leaving: bool) -> Walks:
         return found
 
     parts = side_by_side([functools.partial(search, *ends) for ends in itertools.pairwise(borders.tolist())])
-    by_stop = StatesAround(*_in_a_row([around for around, _ in parts]))
+    by_stop: StatesAround = joined_rows([around for around, _ in parts])
     by_state = StopsAround(*kernel.turned(*by_stop, graph.topology.n_states))
     lengths = by_stop.indptr, by_stop.states, np.concatenate([cm for _, cm in parts])
     cm = kernel.turned(*lengths, graph.topology.n_states)[2]
     return Walks(is_leaving, most_ms(budget_s), by_stop, by_state, cm)
-
-
-def _in_a_row(parts: Sequence[StatesAround] | Sequence[StopsAround]) -> tuple[Int64Array, Int32Array, Int32Array]:
-    """Return the parts of a CSR as one."""
-    indptrs, *others = zip(*parts, strict=True)
-    indptr = indptr_of(np.concatenate([np.diff(part) for part in indptrs]))
-    members, ms = (np.concatenate(arrays) for arrays in others)
-    return indptr, members, ms
 
 
 def walk_links(
@@ -229,7 +227,7 @@ def walk_links(
     borders = np.linspace(0, n, (settings.threads * 4 if n > 1000 else 1) + 1).astype(np.int64)
 
     def link(first: int, last: int) -> StopsAround:
-        here = travel_times.rows_of(positions, first, last)
+        here = rows_of(positions, first, last)
         reads = take_rows(ports, first, last)
         walks = here, reads, around.by_state, stops.on_edges, graph.directed, around.is_leaving, most_ms(budget_s)
         found: StopsAround = (
@@ -238,7 +236,7 @@ def walk_links(
         return found
 
     parts = side_by_side([functools.partial(link, *ends) for ends in itertools.pairwise(borders.tolist())])
-    return StopLinks(*_in_a_row(parts))
+    return StopLinks(*joined_rows(parts))
 
 
 def link_labels(
@@ -256,7 +254,7 @@ def link_labels(
     Returns
     -------
     int64 array of shape (n,)
-        `UNREACHED` of `traveltime_lab.kernels.street.road` between points and stops without a link.
+        `UNREACHED` between points and stops without a link.
     """
     graph = stops.graph
     used, row_of = np.unique(point_of, return_inverse=True)
@@ -313,9 +311,7 @@ def street_links(
             found.append((there, here, ms) if is_leaving else (here, there, ms))
         point, stop, time = (np.concatenate(part) for part in zip(*found, strict=True))
     order = np.lexsort((stop, point))
-    indptr = np.zeros(len(snaps) + 1, np.int64)
-    np.cumsum(np.bincount(point, minlength=len(snaps)), out=indptr[1:])
-    return StopLinks(indptr, stop[order].astype(np.int32), time[order])
+    return StopLinks(indptr_of_rows(point, len(snaps)), stop[order].astype(np.int32), time[order])
 
 
 def changes(layer: TransitLayer, stops: LinkedStops, budget_s: int) -> Transfers:
@@ -338,8 +334,8 @@ def changes(layer: TransitLayer, stops: LinkedStops, budget_s: int) -> Transfers
         indptr, to_stop, ms = kernel.turned(links.indptr, links.stops, links.ms, len(stops.snaps))
         from_stop = np.repeat(np.arange(len(stops.snaps)), np.diff(indptr))
         kept = from_stop != to_stop
-        row_of = indptr_of(np.bincount(from_stop[kept], minlength=len(stops.snaps)))
+        row_of = indptr_of_rows(from_stop[kept], len(stops.snaps))
         seconds = -(-ms[kept] // 1000)
-        return merge_transfers(layer.timetable, Footpaths(row_of.astype(np.int64), to_stop[kept], seconds))
+        return merge_transfers(layer.timetable, Footpaths(row_of, to_stop[kept], seconds))
 
     return _TRANSFERS.of(layer, (stops.graph.connector_kph, budget_s), make)

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from traveltime_lab._arrays import AnyArray, Int32Array
+from traveltime_lab._arrays import AnyArray, Int32Array, indptr_of
 from traveltime_lab.transit.calendar import Services
 from traveltime_lab.transit.timetable import TABLES, Timetable, plain_arrays
 from traveltime_lab.transit.timetable_columns import check_timetable
@@ -34,7 +34,7 @@ def join_timetables(parts: Sequence[Timetable]) -> Timetable:
         return parts[0]
     zones = sorted({zone for part in parts for zone in part.zones})
     sizes = [_sizes(part) for part in parts]
-    offsets = {what: np.cumsum([0, *(size[what] for size in sizes)])[:-1] for what in sizes[0]}
+    offsets = {what: indptr_of([size[what] for size in sizes])[:-1] for what in sizes[0]}
     values: dict[str, Any] = {"zones": zones, "services": Services.joined([part.services for part in parts])}
     for table, targets in TABLES.items():
         moved = []
@@ -51,7 +51,7 @@ def join_timetables(parts: Sequence[Timetable]) -> Timetable:
     for name in plain_arrays(parts[0]):
         pieces = [getattr(part, name) for part in parts]
         if name.endswith("_indptr"):
-            ends = np.cumsum([0, *(piece[-1] for piece in pieces)])
+            ends = indptr_of([piece[-1] for piece in pieces])
             pieces = [pieces[0], *(piece[1:] + end for piece, end in zip(pieces[1:], ends[1:], strict=False))]
         elif name in _ARRAY_TARGETS and name != "course_headsign":
             pieces = [_moved(piece, offsets[_ARRAY_TARGETS[name]][i]) for i, piece in enumerate(pieces)]

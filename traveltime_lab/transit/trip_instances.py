@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from traveltime_lab._arrays import BoolArray, IndexArray, Int32Array, Int64Array, indptr_of
+from traveltime_lab._arrays import BoolArray, IndexArray, Int32Array, Int64Array, indptr_of, within_rows
 from traveltime_lab.errors import InputError, LimitError
 from traveltime_lab.kernels.transit import trip_instances
 from traveltime_lab.kernels.unreached import FORBIDDEN
@@ -208,7 +208,7 @@ def _repetitions(
     lowest = np.maximum(0, -((start + shift + span) // headway))
     highest = (np.minimum(until, length - shift) - start - 1) // headway
     counts = np.maximum(0, highest - lowest + 1)
-    k = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts) + np.repeat(lowest, counts)
+    k = within_rows(counts) + np.repeat(lowest, counts)
     trip = timetable.frequency_trip[rows]
     base = start + shift - timetable.hot.first_departure[trip]
     return np.repeat(trip, counts), (np.repeat(base, counts) + k * np.repeat(headway, counts)).astype(np.int32)
@@ -376,7 +376,7 @@ def _of_twins(rules: Int64Array, twins: Int64Array, *, side: int) -> Int64Array:
     """Return rules with the stop at one end (`side` 0 or 1) replaced by each other stop at its position, as weaker."""
     first, last = (np.searchsorted(twins[:, 0], rules[:, side], how) for how in ("left", "right"))
     rows = np.repeat(np.arange(len(rules)), last - first)
-    at = np.arange(rows.size) - np.repeat(np.cumsum(last - first) - (last - first), last - first) + first[rows]
+    at = within_rows(last - first) + first[rows]
     found: Int64Array = rules[rows].copy()
     found[:, side] = twins[at, 1]
     # Through a station there are at most two steps.

@@ -295,7 +295,7 @@ def labels_of_links(point_of, stop_of, positions, reads, around, lengths, on_edg
     Returns
     -------
     int64 array of shape (n,)
-        `traveltime_lab.kernels.street.road.UNREACHED` where `links_of_points` finds no walk.
+        `UNREACHED` where `links_of_points` finds no walk.
     """
     state_indptr, state_stops, state_ms = around
     labels = np.full(point_of.size, UNREACHED, np.int64)

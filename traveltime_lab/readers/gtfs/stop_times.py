@@ -21,8 +21,8 @@ from traveltime_lab._arrays import (
     Int32Array,
     Int64Array,
     UInt8Array,
+    chosen_rows,
     indptr_of,
-    rows_of,
 )
 from traveltime_lab.errors import GtfsError
 from traveltime_lab.kernels.transit import parse, stop_times
@@ -214,7 +214,7 @@ def _assembled(
         headsign = headsign[rows]
     keys = stop.astype(np.int64) << 8 | pickup.astype(np.int64) << 4 | drop_off
     pattern, leader = stop_times.group_rows(indptr, keys)
-    pattern_rows = rows_of(indptr, leader)[1]
+    pattern_rows = chosen_rows(indptr, leader)[1]
     shape = trip_shape[trips]
     _, first_of_pair, pair = np.unique(
         pattern.astype(np.int64) << 32 | (shape.astype(np.int64) + 1), return_index=True, return_inverse=True
@@ -224,7 +224,7 @@ def _assembled(
         course, course_leader = stop_times.group_rows(indptr, keys)
     else:
         course, course_leader = pair.astype(np.int32), first_of_pair.astype(np.int64)
-    course_rows = rows_of(indptr, course_leader)[1]
+    course_rows = chosen_rows(indptr, course_leader)[1]
     first, last = departure[indptr[:-1]], arrival[indptr[1:] - 1]
     order = np.lexsort((trips, last, first, pattern))
     sorted_arrival, sorted_departure = np.empty_like(arrival), np.empty_like(departure)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from traveltime_lab._arrays import BoolArray, FloatArray, Int64Array
+from traveltime_lab._arrays import BoolArray, FloatArray, Int64Array, indptr_of, within_rows
 from traveltime_lab.crs import line_length_m, nanometres, segment_lengths_m
 from traveltime_lab.readers.osm.extract import NodePositions, Ways
 
@@ -126,8 +126,8 @@ def split_at_junctions(runs: Runs, positions: NodePositions, must_split: BoolArr
     length_m = np.maximum(length_m[~is_pointlike], SHORTEST_EDGE_M)
 
     counts = last - first + 1
-    indptr = np.concatenate([[0], np.cumsum(counts)])
-    take = np.repeat(first - indptr[:-1], counts) + np.arange(indptr[-1])
+    indptr = indptr_of(counts)
+    take = np.repeat(first, counts) + within_rows(counts)
     return Edges(runs.node[first], runs.node[last], runs.way[first], length_m, indptr, lng[take], lat[take])
 
 

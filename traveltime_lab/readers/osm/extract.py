@@ -303,9 +303,7 @@ class OsmFile:
                         chunks.append(_parse_refs(pending))
                         pending, n_pending = [], 0
         chunks.append(_parse_refs(pending))
-        indptr = np.zeros(len(counts) + 1, np.int64)
-        np.cumsum(counts, out=indptr[1:])
-        return Ways(np.array(osm_id, np.int64), tags, indptr, np.concatenate(chunks))
+        return Ways(np.array(osm_id, np.int64), tags, indptr_of(counts), np.concatenate(chunks))
 
     def ways_by_id(self, wanted: Collection[int]) -> Ways:
         """Return the ways with these ids."""

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from traveltime_lab._arrays import BoolArray, Int32Array, Int64Array
+from traveltime_lab._arrays import BoolArray, Int32Array, Int64Array, indptr_of
 from traveltime_lab.readers.osm.conditions import Held, read_conditions
 from traveltime_lab.readers.osm.extract import Relation
 
@@ -206,9 +206,7 @@ def to_directed_edges(
 
 def _csr(rows: Sequence[tuple[int, ...]]) -> tuple[Int64Array, Int32Array]:
     """Return rows of different lengths as CSR."""
-    indptr = np.zeros(len(rows) + 1, np.int64)
-    np.cumsum([len(row) for row in rows], out=indptr[1:])
-    return indptr, np.array([value for row in rows for value in row], np.int32)
+    return indptr_of([len(row) for row in rows]), np.array([value for row in rows for value in row], np.int32)
 
 
 def _sequences(
