@@ -107,7 +107,7 @@ def test_outliers_count_as_huber_says(grid: Network, monkeypatch: pytest.MonkeyP
     observed += np.sqrt(observed) * rng.standard_normal(400)
     observed[::5] += 40.0 * np.sqrt(observed[::5])
     unused: Any = None
-    trips = Trips(grid, *[unused] * 4, [], *[unused] * 2, observed, classes)
+    trips = Trips(grid, unused, [], *[unused] * 2, observed, classes)
     monkeypatch.setattr(fit, "route_trips", routed)
     monkeypatch.setattr(fit, "SETTLED", 1e-4)
     found = fit.fit(trips, np.arange(400), [("a",), ("b",)], (0.2, 2.0), "", may_drop=False)

@@ -27,6 +27,7 @@ from traveltime_lab.streets import graph as road_graph
 from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.labels import limit_label
 from traveltime_lab.streets.links import LinkedPoints
+from traveltime_lab.streets.pairs import Pairs
 from traveltime_lab.streets.snapping import Snaps, snap_points
 
 #: Long enough to be no limit.
@@ -235,17 +236,14 @@ def test_chosen_pairs_have_the_labels_of_searches(helsinki: Network, mode: str, 
     graph = helsinki.road_graph(as_transportation(mode))
     origins, destinations, _, _, snapping = joined(helsinki, graph, mode, 30, 40)
     random = np.random.default_rng(1)
-    pairs = random.integers(0, 30, 300), random.integers(0, 40, 300)
+    pairs = Pairs(origins, destinations, (random.integers(0, 30, 300), random.integers(0, 40, 300)))
     expected, got = (
-        matrix.pair_labels(helsinki.streets, graph, origins, destinations, snapping, *pairs, limit=limit, engine=engine)
+        matrix.pair_labels(helsinki.streets, graph, pairs, snapping, limit=limit, engine=engine)
         for engine in ("dijkstra", "hierarchy")
     )
     assert np.array_equal(got, expected)
-    few = tuple(side[:1] for side in pairs)
     assert np.array_equal(
-        matrix.pair_labels(
-            helsinki.streets, graph, origins, destinations, snapping, *few, limit=limit, engine="hierarchy"
-        ),
+        matrix.pair_labels(helsinki.streets, graph, pairs.take([0]), snapping, limit=limit, engine="hierarchy"),
         expected[:1],
     )
 
@@ -255,9 +253,8 @@ def test_no_pairs(helsinki: Network) -> None:
     origins, destinations, _, _, snapping = joined(helsinki, graph, "driving", 3, 3)
     none = np.empty(0, np.intp)
     for engine in ("dijkstra", "hierarchy"):
-        labels = matrix.pair_labels(
-            helsinki.streets, graph, origins, destinations, snapping, none, none, limit=900, engine=engine
-        )
+        pairs = Pairs(origins, destinations, (none, none))
+        labels = matrix.pair_labels(helsinki.streets, graph, pairs, snapping, limit=900, engine=engine)
         assert labels.shape == (0,)
 
 
@@ -307,10 +304,9 @@ def test_a_wrong_start_is_given_up(helsinki: Network, monkeypatch: pytest.Monkey
     graph = helsinki.road_graph(as_transportation("driving"))
     origins, destinations, _, _, snapping = joined(helsinki, graph, "driving", *shape)
     expected = labels_of(helsinki, graph, origins, destinations, snapping, "dijkstra")
-    pairs = np.repeat(np.arange(shape[0]), 3), np.random.default_rng(1).integers(0, shape[1], 3 * shape[0])
-    one_by_one = matrix.pair_labels(
-        helsinki.streets, graph, origins, destinations, snapping, *pairs, limit=3600, engine="dijkstra"
-    )
+    chosen = np.repeat(np.arange(shape[0]), 3), np.random.default_rng(1).integers(0, shape[1], 3 * shape[0])
+    pairs = Pairs(origins, destinations, chosen)
+    one_by_one = matrix.pair_labels(helsinki.streets, graph, pairs, snapping, limit=3600, engine="dijkstra")
     begun = []
     many, few = contraction.label_blocks, contraction.pair_labels
     monkeypatch.setattr(contraction, "label_blocks", lambda *given: begun.append("blocks") or many(*given))
@@ -318,7 +314,7 @@ def test_a_wrong_start_is_given_up(helsinki: Network, monkeypatch: pytest.Monkey
     monkeypatch.setattr(engines, "choose", lambda *_given, **_more: engines.Choice(False, 1e-9))
     monkeypatch.setattr(dijkstra, "_ROWS_AT_ONCE", 2)
     np.testing.assert_array_equal(labels_of(helsinki, graph, origins, destinations, snapping, "auto"), expected)
-    found = matrix.pair_labels(helsinki.streets, graph, origins, destinations, snapping, *pairs, limit=3600)
+    found = matrix.pair_labels(helsinki.streets, graph, pairs, snapping, limit=3600)
     np.testing.assert_array_equal(found, one_by_one)
     assert begun == ["blocks", "pairs"]
 

@@ -24,6 +24,7 @@ from traveltime_lab.settings import settings
 from traveltime_lab.streets import matrix
 from traveltime_lab.streets.labels import limit_label
 from traveltime_lab.streets.links import LinkedPoints
+from traveltime_lab.streets.pairs import Pairs
 from traveltime_lab.streets.snapping import SNAPPED, Snaps, snap_points
 
 pytest.importorskip("pandana")
@@ -155,7 +156,7 @@ def test_both_orders_on_one_edge(town: Network, mode: str) -> None:
     pairs = [(i, j) for i in range(len(places)) for j in range(len(places)) if places.edge[i] == places.edge[j]]
     origin_of, destination_of = np.array(pairs, dtype=np.intp).T
     graph = town.road_graph(as_transportation(mode))
-    arguments = (places, places, Snapping(), origin_of, destination_of)
+    arguments = (Pairs(places, places, (origin_of, destination_of)), Snapping())
     expected = matrix.pair_labels(town.streets, graph, *arguments, limit=14_400, engine="dijkstra")
     for with_length in (True, False):
         found = matrix.pair_labels(
@@ -279,9 +280,8 @@ def test_cities(request: pytest.FixtureRequest, city: str, mode: str) -> None:
     graph = network.road_graph(transportation)
     rng = np.random.default_rng(3)
     origin_of, destination_of = rng.integers(0, 15, 500), rng.integers(0, 200, 500)
-    labels = matrix.pair_labels(
-        network.streets, graph, starts, ends, Snapping(), origin_of, destination_of, limit=14_400, engine="pandana"
-    )
+    pairs = Pairs(starts, ends, (origin_of, destination_of))
+    labels = matrix.pair_labels(network.streets, graph, pairs, Snapping(), limit=14_400, engine="pandana")
     assert_same(labels, expected[origin_of, destination_of])
 
 

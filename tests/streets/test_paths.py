@@ -18,10 +18,10 @@ from tests.support.worlds import FRAME, tables, world
 from traveltime_lab.crs import LocalFrame, line_length_m
 from traveltime_lab.kernels.unreached import UNREACHED
 from traveltime_lab.points import read_points
-from traveltime_lab.search.pairs import all_pairs
 from traveltime_lab.search.query import ask
 from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets import matrix
+from traveltime_lab.streets.pairs import Pairs
 from traveltime_lab.streets.paths import Piece, line_of, part_of_line, paths, route_lines
 from traveltime_lab.streets.topology import bearings
 
@@ -63,15 +63,15 @@ def test_labels_are_those_of_the_matrix_and_lines_as_long(
     points = read_points(gpd.GeoSeries.from_xy(*random_points(network, 5, seed), crs="EPSG:4326"), "", network.bounds)
     query = ask(network, mode, None, None, None, metric)
     here, there = query.snap(points), query.snap(points, is_origin=False)
-    streets, graph, pairs = network.streets, query.graph, all_pairs(here, there)
-    ask_for = streets, graph, here, there, query.snapping, *pairs
+    streets, graph, pairs = network.streets, query.graph, Pairs(here, there)
+    ask_for = streets, graph, pairs, query.snapping
     expected = matrix.pair_labels(*ask_for, limit=limit)
     is_reached = expected != UNREACHED
     found = {path.pair: path for path in paths(*ask_for[1:], limit)}
     assert {pair: path.label for pair, path in found.items()} == dict(
         zip(np.flatnonzero(is_reached).tolist(), expected[is_reached].tolist(), strict=True)
     )
-    lines = route_lines(streets, graph, points, points, here, there, query.snapping, *pairs, is_reached, limit)
+    lines = route_lines(*ask_for, is_reached, limit)
     assert (shapely.is_empty(lines) == ~is_reached).all()
     part = label_parts.cm if metric == "time" else label_parts.primary
     xy = [np.column_stack(FRAME.to_xy(*shapely.get_coordinates(line).T)) for line in network.edges_frame().geometry]
@@ -80,8 +80,8 @@ def test_labels_are_those_of_the_matrix_and_lines_as_long(
         at = shapely.get_coordinates(lines[pair])
         rounded = 0.02 * (len(path.pieces) + 2)
         assert line_length_m(*at.T) == pytest.approx(part(path.label) / 100.0, abs=rounded)
-        assert at[0].tolist() == [points.lng[pairs[0][pair]], points.lat[pairs[0][pair]]]
-        assert at[-1].tolist() == [points.lng[pairs[1][pair]], points.lat[pairs[1][pair]]]
+        assert at[0].tolist() == [points.lng[pairs.origin_of[pair]], points.lat[pairs.origin_of[pair]]]
+        assert at[-1].tolist() == [points.lng[pairs.destination_of[pair]], points.lat[pairs.destination_of[pair]]]
         if len(at) > 3:
             # Without the ways between points and streets.
             assert near_streets.covers(shapely.LineString(np.column_stack(FRAME.to_xy(*at[1:-1].T))))

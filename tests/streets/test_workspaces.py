@@ -17,6 +17,7 @@ from traveltime_lab.network.network import Network
 from traveltime_lab.streets import matrix, workspaces
 from traveltime_lab.streets.field import label_field, row_field
 from traveltime_lab.streets.graph import RoadGraph, Topology
+from traveltime_lab.streets.pairs import Pairs
 from traveltime_lab.streets.snapping import CAN_ARRIVE, CAN_LEAVE, snap_points
 from traveltime_lab.surfaces.field import edge_boxes, label_rows
 
@@ -36,9 +37,8 @@ def some_labels(network: Network, graph: RoadGraph, engine: str, n: int, seed: i
     blocks = matrix.label_blocks(network.streets, graph, starts, ends, snapping, limit=limit, engine=engine)
     rows = np.concatenate([block.labels.ravel() for block in blocks])
     order = random.permutation(n)
-    pairs = matrix.pair_labels(
-        network.streets, graph, starts, ends, snapping, np.arange(n), order, limit=limit, engine=engine
-    )
+    chosen = Pairs(starts, ends, (np.arange(n), order))
+    pairs = matrix.pair_labels(network.streets, graph, chosen, snapping, limit=limit, engine=engine)
     return np.concatenate([rows, pairs])
 
 

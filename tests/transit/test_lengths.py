@@ -23,6 +23,7 @@ from traveltime_lab.kernels.transit import ride_lines
 from traveltime_lab.kernels.unreached import NEVER
 from traveltime_lab.points import read_points
 from traveltime_lab.search.query import ask
+from traveltime_lab.streets.pairs import Pairs
 from traveltime_lab.transit import ride_lengths
 from traveltime_lab.transit.lengths import NO_WAY, StreetSide
 from traveltime_lab.transit.outlines import outlines
@@ -107,7 +108,7 @@ def outlines_of(
         column = "arrival_time" if query.is_arrival else "departure_time"
         moments = [when.to_pydatetime() for when in reached[column]]
     rows = (reached[side].to_numpy(np.intp) for side in ("origin", "destination"))
-    return outlines(query.transit, starts, ends, *rows, moments, with_totals=with_totals)
+    return outlines(query.transit, Pairs(starts, ends, (*rows,)), moments, with_totals=with_totals)
 
 
 def drawn_feed(folder: Path, town: Any, rng: np.random.Generator) -> Path:

@@ -30,6 +30,7 @@ from traveltime_lab.search.pair_times import reachable_pairs
 from traveltime_lab.search.properties import names_for, numbers
 from traveltime_lab.search.time_filter import TableQuery, sparse_table, table_query
 from traveltime_lab.settings import one_thread
+from traveltime_lab.streets.pairs import Pairs
 from traveltime_lab.streets.snapping import Snaps
 
 if TYPE_CHECKING:
@@ -339,9 +340,9 @@ class MatrixJob(Job):
         ready: _Prepared = self.prepared()
         asked, starts = ready.asked, self.origins.points(self.rows(part))
         snaps = asked.query.snap_at(starts.lng, starts.lat)
-        found = reachable_pairs(asked.query, snaps, ready.ends, asked.limit, engine=self.arguments["engine"])
+        found = reachable_pairs(asked.query, Pairs(snaps, ready.ends), asked.limit, engine=self.arguments["engine"])
         ends = self.destinations.points(slice(0, len(self.destinations)))
-        table = sparse_table(found, starts, ends, snaps, ready.ends, asked.properties, asked.percents)
+        table = sparse_table(found, starts, ends, asked.properties, asked.percents)
         for first in range(0, len(table), ROW_GROUP):
             yield self._labelled(table.iloc[first : first + ROW_GROUP])
 

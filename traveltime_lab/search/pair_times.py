@@ -10,17 +10,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from traveltime_lab._arrays import AnyArray, IndexArray, Int64Array
+from traveltime_lab._arrays import AnyArray, Int64Array
 from traveltime_lab.kernels.unreached import UNREACHED
-from traveltime_lab.search.pairs import (
-    PairIndex,
-    all_pairs,
-    departures,
-    metres_of,
-    seconds_of,
-)
+from traveltime_lab.search.pairs import departures, metres_of, seconds_of
 from traveltime_lab.search.query import Query
 from traveltime_lab.streets import matrix
+from traveltime_lab.streets.pairs import Pairs
 from traveltime_lab.streets.snapping import Snaps
 from traveltime_lab.transit import travel_times
 
@@ -32,8 +27,8 @@ class PairTimes:
 
     Attributes
     ----------
-    origin_of, destination_of : intp arrays of shape (n_rows,)
-        Positions of origins and destinations.
+    pairs : Pairs
+        The pair of each row.
     labels : int64 array of shape (n_rows,)
         See `traveltime_lab.kernels.street.road`; `seconds_of` and `metres_of` decode them.
     moments : list of datetime or None, optional
@@ -42,23 +37,13 @@ class PairTimes:
         Percentiles and shares, if requested.
     """
 
-    origin_of: IndexArray
-    destination_of: IndexArray
+    pairs: Pairs
     labels: Int64Array
     moments: list[Any] | None
     spread: matrix.Spread | None
 
 
-def pair_times(
-    query: Query,
-    starts: Snaps,
-    ends: Snaps,
-    limit: int,
-    *,
-    chosen: PairIndex | None = None,
-    n_best: int = 1,
-    engine: str = "auto",
-) -> PairTimes:
+def pair_times(query: Query, pairs: Pairs, limit: int, *, n_best: int = 1, engine: str = "auto") -> PairTimes:
     """
     Return the travel times of pairs, including unreachable ones.
 
@@ -66,12 +51,10 @@ def pair_times(
     ----------
     query : Query
         Validated query.
-    starts, ends : Snaps
+    pairs : Pairs
         Snapped origins and destinations, see `Query.snap_at`.
     limit : int
         Maximum travel time in seconds.
-    chosen : pair of intp arrays of shape (n_pairs,), optional
-        Positions of origins and destinations; by default all pairs, origin by origin.
     n_best : int, default 1
         Maximum number of itineraries per pair, with a window.
     engine : str, default "auto"
@@ -82,38 +65,27 @@ def pair_times(
     """
     transit = query.transit
     if transit is None or not transit.window or not transit.with_least:
-        origin_of, destination_of, labels, spread = _every(query, starts, ends, chosen, limit, engine)
-        return PairTimes(origin_of, destination_of, labels, None, spread)
+        labels, spread = _every(query, pairs, limit, engine)
+        return PairTimes(pairs, labels, None, spread)
     spread = None
     if transit.has_spread:
-        *pairs_of, _, spread = _every(replace(query, needs_length=False), starts, ends, chosen, limit, engine)
-        chosen = pairs_of[0], pairs_of[1]
-    chosen = all_pairs(starts, ends) if chosen is None else chosen
-    return PairTimes(*departures(query, starts, ends, chosen, n_best), spread)
+        _, spread = _every(replace(query, needs_length=False), pairs, limit, engine)
+    return PairTimes(*departures(query, pairs, n_best), spread)
 
 
-def _every(
-    query: Query, starts: Snaps, ends: Snaps, chosen: PairIndex | None, limit: int, engine: str
-) -> tuple[IndexArray, IndexArray, Int64Array, matrix.Spread | None]:
-    """Return the positions and labels of pairs, and their percentiles and shares if requested."""
-    if chosen is not None and query.transit is not None:
-        return *chosen, *travel_times.pair_labels(query.transit, starts, ends, *chosen, with_length=query.needs_length)
-    if chosen is not None:
+def _every(query: Query, pairs: Pairs, limit: int, engine: str) -> tuple[Int64Array, matrix.Spread | None]:
+    """Return the labels of pairs, and their percentiles and shares if requested."""
+    if pairs.chosen is not None and query.transit is not None:
+        return travel_times.pair_labels(query.transit, pairs, with_length=query.needs_length)
+    if pairs.chosen is not None:
         labels = matrix.pair_labels(
-            query.network.streets,
-            query.graph,
-            starts,
-            ends,
-            query.snapping,
-            *chosen,
-            limit=limit,
-            engine=engine,
-            with_length=query.needs_length,
-        )
-        return *chosen, labels, None
-    shape = (len(starts), len(ends))
+            query.network.streets, query.graph, pairs, query.snapping,
+            limit=limit, engine=engine, with_length=query.needs_length,
+        )  # fmt: skip
+        return labels, None
+    shape = (len(pairs.starts), len(pairs.ends))
     table, spread = np.empty(shape, np.int64), None
-    for block in query.blocks(starts, ends, limit, engine):
+    for block in query.blocks(pairs.starts, pairs.ends, limit, engine):
         table[block.rows, block.columns] = block.labels
         if block.spread is not None:
             if spread is None:
@@ -124,7 +96,7 @@ def _every(
             spread.share[block.rows, block.columns] = block.spread.share
     if spread is not None:
         spread = matrix.Spread(spread.ms.reshape(table.size, -1), spread.share.ravel())
-    return *all_pairs(starts, ends), table.ravel(), spread
+    return table.ravel(), spread
 
 
 @dataclass(frozen=True)
@@ -136,6 +108,7 @@ class ReachablePairs:
 
     Attributes
     ----------
+    starts, ends : Snaps
     origins, destinations : lists of integer arrays
         Positions of origins and destinations.
     seconds : list of int32 arrays
@@ -146,6 +119,8 @@ class ReachablePairs:
         Percentiles and shares; empty unless requested.
     """
 
+    starts: Snaps
+    ends: Snaps
     origins: list[AnyArray]
     destinations: list[AnyArray]
     seconds: list[AnyArray]
@@ -153,15 +128,7 @@ class ReachablePairs:
     spreads: list[matrix.Spread]
 
 
-def reachable_pairs(
-    query: Query,
-    starts: Snaps,
-    ends: Snaps,
-    limit: int,
-    *,
-    chosen: PairIndex | None = None,
-    engine: str = "auto",
-) -> ReachablePairs:
+def reachable_pairs(query: Query, pairs: Pairs, limit: int, *, engine: str = "auto") -> ReachablePairs:
     """
     Return the reachable pairs and their travel times; see `pair_times` for the parameters.
 
@@ -169,19 +136,22 @@ def reachable_pairs(
     -------
     ReachablePairs
     """
-    if chosen is not None:
-        origin_of, destination_of, labels, spread = _every(query, starts, ends, chosen, limit, engine)
+    starts, ends = pairs.starts, pairs.ends
+    if pairs.chosen is not None:
+        labels, spread = _every(query, pairs, limit, engine)
         kept = np.flatnonzero(labels != UNREACHED)
         return ReachablePairs(
-            [origin_of[kept]],
-            [destination_of[kept]],
+            starts,
+            ends,
+            [pairs.origin_of[kept]],
+            [pairs.destination_of[kept]],
             [seconds_of(labels[kept])],
             [metres_of(labels[kept])],
             [] if spread is None else [matrix.Spread(spread.ms[kept], spread.share[kept])],
         )
-    found = ReachablePairs([], [], [], [], [])
+    found = ReachablePairs(starts, ends, [], [], [], [], [])
     is_by_row = True
-    for block in query.blocks(starts, ends, limit, engine):
+    for block in query.blocks(pairs.starts, pairs.ends, limit, engine):
         row, column = np.nonzero(block.labels != UNREACHED)
         labels = block.labels[row, column]
         is_by_row &= block.columns == slice(0, len(ends))
@@ -202,6 +172,8 @@ def reachable_pairs(
         spread = _joined(found.spreads)
         spreads = [matrix.Spread(spread.ms[order], spread.share[order])]
     return ReachablePairs(
+        starts,
+        ends,
         [row[order]],
         [column[order]],
         [poured(found.seconds)[order]],

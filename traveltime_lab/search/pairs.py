@@ -5,7 +5,7 @@ Pairs of origins and destinations: selection, conversion of labels to columns, a
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence, Sized
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -18,6 +18,7 @@ from traveltime_lab.points import Points, plain
 from traveltime_lab.rounding import whole_seconds
 from traveltime_lab.search.query import Query
 from traveltime_lab.streets import labels as label_parts
+from traveltime_lab.streets.pairs import PairIndex, Pairs
 from traveltime_lab.streets.snapping import OUTSIDE, SNAPPED, Snaps, on_closed_streets
 from traveltime_lab.transit import travel_times
 
@@ -33,7 +34,6 @@ REASONS: Final = (
     "over_limit",
 )
 _DTYPE: Final = pd.CategoricalDtype(list(REASONS))
-PairIndex = tuple[IndexArray, IndexArray]
 
 
 def chosen_pairs(pairs: Any, starts: Points, ends: Points) -> PairIndex | None:
@@ -76,20 +76,13 @@ def metres_of(labels: Int64Array) -> FloatArray:
     return np.where(labels == UNREACHED, 0.0, label_parts.cm(labels) / 100.0)
 
 
-def reasons_of(
-    query: Query,
-    starts: Snaps,
-    ends: Snaps,
-    origin_of: IndexArray,
-    destination_of: IndexArray,
-    is_reached: BoolArray,
-) -> pd.Categorical:
+def reasons_of(query: Query, pairs: Pairs, is_reached: BoolArray) -> pd.Categorical:
     """Return the reason why each pair is unreachable; NA if it is reachable."""
-    codes = np.full(origin_of.size, -1, np.int8)
+    codes = np.full(len(pairs), -1, np.int8)
     lost = np.flatnonzero(~is_reached)
     if lost.size:
-        starts, a = _used(starts, origin_of[lost])
-        ends, b = _used(ends, destination_of[lost])
+        starts, a = _used(pairs.starts, pairs.origin_of[lost])
+        ends, b = _used(pairs.ends, pairs.destination_of[lost])
         topology = query.graph.topology
         why = np.full(lost.size, REASONS.index("over_limit"), np.int8)
         if query.transit is None:
@@ -129,14 +122,7 @@ def component_of(topology: Any, edge: Int32Array) -> Int32Array:
     return part
 
 
-def all_pairs(starts: Sized, ends: Sized) -> PairIndex:
-    """Return the positions of the origins and destinations of all pairs, origin by origin."""
-    return np.repeat(np.arange(len(starts)), len(ends)), np.tile(np.arange(len(ends)), len(starts))
-
-
-def departures(
-    query: Query, starts: Snaps, ends: Snaps, chosen: PairIndex, n_best: int
-) -> tuple[IndexArray, IndexArray, Int64Array, list[Any]]:
+def departures(query: Query, pairs: Pairs, n_best: int) -> tuple[Pairs, Int64Array, list[Any]]:
     """
     Return the itineraries in a window, one row each; pairs without itineraries have one row.
 
@@ -144,26 +130,22 @@ def departures(
     ----------
     query : Query
         Query with a timetable and a window.
-    starts, ends : Snaps
-    chosen : pair of intp arrays of shape (n_pairs,)
-        Positions of origins and destinations.
+    pairs : Pairs
     n_best : int
         Maximum number of itineraries per pair.
 
     Returns
     -------
-    origin_of, destination_of : intp arrays of shape (n_rows,)
+    pairs : Pairs
+        The pair of each row.
     labels : int64 array of shape (n_rows,)
     moments : list of datetime or None
         Departure times, or arrival times in a search by arrival time.
     """
     assert query.transit is not None
-    origin_of, destination_of = chosen
-    found = travel_times.window_itineraries(
-        query.transit, starts, ends, origin_of, destination_of, n_best, with_length=query.needs_length
-    )
-    n_rows = np.maximum(np.bincount(found.pair, minlength=origin_of.size), 1)
-    pair_of = np.repeat(np.arange(origin_of.size), n_rows)
+    found = travel_times.window_itineraries(query.transit, pairs, n_best, with_length=query.needs_length)
+    n_rows = np.maximum(np.bincount(found.pair, minlength=len(pairs)), 1)
+    pair_of = np.repeat(np.arange(len(pairs)), n_rows)
     first = indptr_of(n_rows)[:-1]
     rows = first[found.pair] + np.arange(found.pair.size) - np.searchsorted(found.pair, found.pair)
     labels = np.full(pair_of.size, UNREACHED, np.int64)
@@ -171,7 +153,7 @@ def departures(
     moments: list[Any] = [None] * pair_of.size
     for row, when in zip(rows.tolist(), found.moments, strict=True):
         moments[row] = when
-    return origin_of[pair_of], destination_of[pair_of], labels, moments
+    return pairs.take(pair_of), labels, moments
 
 
 def moment_columns(

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import shapely
 
-from traveltime_lab._arrays import AnyArray, IndexArray, Int64Array, ObjectArray
+from traveltime_lab._arrays import AnyArray, Int64Array, ObjectArray
 from traveltime_lab._checks import items, one_of, whole
 from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.errors import InputError, LimitError
@@ -28,8 +28,6 @@ from traveltime_lab.points import PointsLike, read_points
 from traveltime_lab.question import MomentLike
 from traveltime_lab.runtime.progress import Progress, advance, check_progress, watched
 from traveltime_lab.search.pairs import (
-    PairIndex,
-    all_pairs,
     chosen_pairs,
     departures,
     metres_of,
@@ -40,8 +38,8 @@ from traveltime_lab.search.properties import PROPERTIES, column, names_for
 from traveltime_lab.search.query import Query, ask
 from traveltime_lab.search.receipts.record import with_receipt
 from traveltime_lab.streets.directions import Narrator
+from traveltime_lab.streets.pairs import Pairs
 from traveltime_lab.streets.paths import paths
-from traveltime_lab.streets.snapping import Snaps
 from traveltime_lab.transit.itineraries import Found, transit_routes
 
 ROUTE_PROPERTIES: Final = names_for("routes")
@@ -169,12 +167,11 @@ def routes(
             "without directions"
         )
         raise LimitError(msg)
-    if chosen is None:
-        chosen = all_pairs(starts, ends)
-    start_snaps, end_snaps = query.snap(starts), query.snap(ends, is_origin=False)
-    with watched(progress, chosen[0].size * n_best, "Routes", "route"):
-        answer = find_routes(query, start_snaps, end_snaps, chosen, n_best=n_best)
-    origin_of, destination_of, labels, found = answer.origin_of, answer.destination_of, answer.labels, answer.routes
+    snapped = Pairs(query.snap(starts), query.snap(ends, is_origin=False), chosen)
+    with watched(progress, n_pairs * n_best, "Routes", "route"):
+        answer = find_routes(query, snapped, n_best=n_best)
+    origin_of, destination_of = answer.pairs.origin_of, answer.pairs.destination_of
+    labels, found = answer.labels, answer.routes
     lines = np.full(labels.size, shapely.LineString(), dtype=object)
     for row, route in enumerate(found):
         if route is not None:
@@ -199,7 +196,7 @@ def routes(
             columns[name] = pd.array([None if route is None else route.on_foot for route in found], dtype="boolean")
         else:
             columns[name] = found
-    columns["reason"] = reasons_of(query, start_snaps, end_snaps, origin_of, destination_of, is_reached)
+    columns["reason"] = reasons_of(query, answer.pairs, is_reached)
     return gpd.GeoDataFrame(columns, geometry=lines, crs="EPSG:4326")
 
 
@@ -213,21 +210,20 @@ class FoundRoutes:
 
     Attributes
     ----------
-    origin_of, destination_of : intp arrays of shape (n_rows,)
-        Positions of origins and destinations.
+    pairs : Pairs
+        The pair of each row.
     labels : int64 array of shape (n_rows,)
         See `traveltime_lab.kernels.street.road`.
     routes : object array of shape (n_rows,)
         `Route`, None if there is none.
     """
 
-    origin_of: IndexArray
-    destination_of: IndexArray
+    pairs: Pairs
     labels: Int64Array
     routes: ObjectArray
 
 
-def find_routes(query: Query, starts: Snaps, ends: Snaps, chosen: PairIndex, *, n_best: int = 1) -> FoundRoutes:
+def find_routes(query: Query, pairs: Pairs, *, n_best: int = 1) -> FoundRoutes:
     """
     Return the fastest routes of pairs.
 
@@ -235,10 +231,8 @@ def find_routes(query: Query, starts: Snaps, ends: Snaps, chosen: PairIndex, *, 
     ----------
     query : Query
         Validated query; with a timetable, its limit must be `MAX_ROUTE_TIME_S`.
-    starts, ends : Snaps
+    pairs : Pairs
         Snapped origins and destinations, see `Query.snap_at`.
-    chosen : pair of intp arrays of shape (n_pairs,)
-        Positions of origins and destinations.
     n_best : int, default 1
         Maximum number of itineraries per pair, with a window.
 
@@ -246,39 +240,33 @@ def find_routes(query: Query, starts: Snaps, ends: Snaps, chosen: PairIndex, *, 
     -------
     FoundRoutes
     """
-    origin_of, destination_of = chosen
-    when = None
+    n_pairs, when = len(pairs), None
     if query.transit is not None and query.transit.window:
-        origin_of, destination_of, _, moments = departures(query, starts, ends, chosen, n_best)
+        pairs, _, moments = departures(query, pairs, n_best)
         # Rows without an itinerary have no time; that of the query is a placeholder, because they get no route.
         when = [moment or query.transit.moment for moment in moments]
-    labels = np.full(origin_of.size, UNREACHED, np.int64)
-    found = np.full(origin_of.size, None, dtype=object)
+    labels = np.full(len(pairs), UNREACHED, np.int64)
+    found = np.full(len(pairs), None, dtype=object)
     if query.transit is not None:
-        answers: Iterator[Found] = transit_routes(query.transit, starts, ends, origin_of, destination_of, when)
+        answers: Iterator[Found] = transit_routes(query.transit, pairs, when)
     else:
-        answers = _street_routes(query, starts, ends, origin_of, destination_of)
+        answers = _street_routes(query, pairs)
     for pair, route, label in answers:
         labels[pair], found[pair] = label, route
         advance(1)
     # Pairs without a route, and itineraries that a pair does not have.
-    advance(chosen[0].size * n_best - int((labels != UNREACHED).sum()))
-    return FoundRoutes(origin_of, destination_of, labels, found)
+    advance(n_pairs * n_best - int((labels != UNREACHED).sum()))
+    return FoundRoutes(pairs, labels, found)
 
 
-def _street_routes(
-    query: Query,
-    starts: Snaps,
-    ends: Snaps,
-    origin_of: IndexArray,
-    destination_of: IndexArray,
-) -> Iterator[Found]:
+def _street_routes(query: Query, pairs: Pairs) -> Iterator[Found]:
     """Yield the routes of pairs on streets, without those that have none."""
     network = query.network
     narrator = Narrator(network.streets, query.graph, query.transportation.base)
     moment = query.moment if isinstance(query.moment, dt.datetime) else None
-    for path in paths(query.graph, starts, ends, query.snapping, origin_of, destination_of, MAX_ROUTE_TIME_S):
-        i, j = origin_of[path.pair], destination_of[path.pair]
+    starts, ends = pairs.starts, pairs.ends
+    for path in paths(query.graph, pairs, query.snapping, MAX_ROUTE_TIME_S):
+        i, j = pairs.origin_of[path.pair], pairs.destination_of[path.pair]
         here = np.array([starts.lng[i], starts.lat[i]])
         there = np.array([ends.lng[j], ends.lat[j]])
         legs = narrator.legs(path, here, there)

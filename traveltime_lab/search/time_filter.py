@@ -5,7 +5,7 @@ Travel times between points (`time_filter`), and snapping of points to streets (
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import shapely
 
-from traveltime_lab._arrays import AnyArray, BoolArray, Float32Array, FloatArray, IndexArray, Int64Array
+from traveltime_lab._arrays import AnyArray, BoolArray, Float32Array, FloatArray, Int64Array
 from traveltime_lab._checks import finite, items, one_of, percent, travel_time_s, whole
 from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.errors import InputError, LimitError, UnsupportedError
@@ -41,7 +41,7 @@ from traveltime_lab.search.receipts.record import with_receipt
 from traveltime_lab.search.tables import geo_frame
 from traveltime_lab.streets import engines, matrix, paths
 from traveltime_lab.streets import labels as label_parts
-from traveltime_lab.streets.snapping import Snaps
+from traveltime_lab.streets.pairs import Pairs
 from traveltime_lab.transit.itineraries import transit_routes
 from traveltime_lab.transit.query import TransitQuery
 from traveltime_lab.transit.travel_times import direct_labels
@@ -211,29 +211,22 @@ def time_filter(
             "Use form='sparse', which contains reachable pairs only, or form='matrix'"
         )
         raise LimitError(msg)
-    start_snaps, end_snaps = query.snap(starts), query.snap(ends, is_origin=False)
+    snapped = Pairs(query.snap(starts), query.snap(ends, is_origin=False), chosen)
     with watched(progress, n_pairs * _n_passes(asked, form), "Travel times", "pair"):
         if form == "matrix":
-            return _wide(asked, starts, ends, start_snaps, end_snaps, engine)
+            return _wide(asked, starts, ends, query.blocks(snapped.starts, snapped.ends, asked.limit, engine))
         if form == "sparse":
-            reachable = reachable_pairs(query, start_snaps, end_snaps, asked.limit, chosen=chosen, engine=engine)
-            return sparse_table(reachable, starts, ends, start_snaps, end_snaps, asked.properties, asked.percents)
-        found = pair_times(query, start_snaps, end_snaps, asked.limit, chosen=chosen, n_best=n_best, engine=engine)
-        return _long(asked, starts, ends, start_snaps, end_snaps, found)
+            reachable = reachable_pairs(query, snapped, asked.limit, engine=engine)
+            return sparse_table(reachable, starts, ends, asked.properties, asked.percents)
+        found = pair_times(query, snapped, asked.limit, n_best=n_best, engine=engine)
+        return _long(asked, starts, ends, found)
 
 
-def _on_foot(
-    query: TransitQuery,
-    starts: Snaps,
-    ends: Snaps,
-    origin_of: IndexArray,
-    destination_of: IndexArray,
-    labels: Int64Array,
-) -> pd.arrays.BooleanArray:
+def _on_foot(query: TransitQuery, pairs: Pairs, labels: Int64Array) -> pd.arrays.BooleanArray:
     """Return whether trips are walked all the way; NA where there is none. Equally fast rides are not taken."""
     is_reached = labels != UNREACHED
     reached = np.flatnonzero(is_reached)
-    walked = direct_labels(query, starts, ends, origin_of[reached], destination_of[reached])
+    walked = direct_labels(query, pairs.take(reached))
     found = np.zeros(labels.size, np.bool_)
     found[reached] = (walked != UNREACHED) & (label_parts.ms(walked) <= label_parts.ms(labels[reached]))
     return pd.arrays.BooleanArray(found, ~is_reached)
@@ -261,20 +254,17 @@ class TableQuery:
     percents: tuple[float, ...]
 
 
-def _long(
-    asked: TableQuery, starts: Points, ends: Points, start_snaps: Snaps, end_snaps: Snaps, found: PairTimes
-) -> gpd.GeoDataFrame:
+def _long(asked: TableQuery, starts: Points, ends: Points, found: PairTimes) -> gpd.GeoDataFrame:
     """Return the result for ``form="pairs"``."""
     query, properties, network = asked.query, asked.properties, asked.query.network
-    origin_of, destination_of, labels, moments = found.origin_of, found.destination_of, found.labels, found.moments
+    pairs, labels, moments = found.pairs, found.labels, found.moments
+    origin_of, destination_of = pairs.origin_of, pairs.destination_of
     lines = None
     if query.transit is not None and "route" in properties:
         lines = np.full(labels.size, shapely.LineString(), dtype=object)
         reached = np.flatnonzero(labels != UNREACHED)
         when = None if moments is None else [moments[row] for row in reached]
-        for at, route, label in transit_routes(
-            query.transit, start_snaps, end_snaps, origin_of[reached], destination_of[reached], when
-        ):
+        for at, route, label in transit_routes(query.transit, pairs.take(reached), when):
             labels[reached[at]], lines[reached[at]] = label, route.geometry
     is_reached = labels != UNREACHED
     columns: dict[str, Any] = {
@@ -286,18 +276,15 @@ def _long(
     if moments is not None:
         columns |= moment_columns(moments, seconds_of(labels), network.timezone, is_arrival=query.is_arrival)
     if "snap_distance" in properties:
-        columns["origin_snap_distance"] = finite(start_snaps.distance_m)[origin_of]
-        columns["destination_snap_distance"] = finite(end_snaps.distance_m)[destination_of]
+        columns["origin_snap_distance"] = finite(pairs.starts.distance_m)[origin_of]
+        columns["destination_snap_distance"] = finite(pairs.ends.distance_m)[destination_of]
     if query.transit is not None and "on_foot" in properties:
-        columns["on_foot"] = _on_foot(query.transit, start_snaps, end_snaps, origin_of, destination_of, labels)
-    columns["reason"] = reasons_of(query, start_snaps, end_snaps, origin_of, destination_of, is_reached)
+        columns["on_foot"] = _on_foot(query.transit, pairs, labels)
+    columns["reason"] = reasons_of(query, pairs, is_reached)
     if "route" in properties and lines is not None:
         geometry = lines
     elif "route" in properties:
-        geometry = paths.route_lines(
-            network.streets, query.graph, starts, ends, start_snaps, end_snaps, query.snapping, origin_of,
-            destination_of, is_reached, asked.limit,
-        )  # fmt: skip
+        geometry = paths.route_lines(network.streets, query.graph, pairs, query.snapping, is_reached, asked.limit)
     else:
         geometry = ends.geometry[destination_of]
     return geo_frame(columns, geometry, pd.RangeIndex(labels.size))
@@ -421,18 +408,12 @@ def _after_time(columns: dict[str, Any], spread: dict[str, Any]) -> dict[str, An
 
 
 def sparse_table(
-    found: ReachablePairs,
-    starts: Points,
-    ends: Points,
-    start_snaps: Snaps,
-    end_snaps: Snaps,
-    properties: tuple[str, ...],
-    percents: tuple[float, ...],
+    found: ReachablePairs, starts: Points, ends: Points, properties: tuple[str, ...], percents: tuple[float, ...]
 ) -> pd.DataFrame:
     """Return the reachable pairs as a table; the arrays of a column are freed as the column is created."""
     table: dict[str, Any] = {}
     if "snap_distance" in properties:
-        origin_distance, destination_distance = finite(start_snaps.distance_m), finite(end_snaps.distance_m)
+        origin_distance, destination_distance = finite(found.starts.distance_m), finite(found.ends.distance_m)
         table["origin_snap_distance"] = poured([origin_distance[part] for part in found.origins])
         table["destination_snap_distance"] = poured([destination_distance[part] for part in found.destinations])
     table["origin"] = poured(found.origins, starts.index)
@@ -455,9 +436,7 @@ def _axis(labels: pd.Index, name: str) -> pd.Index:
     return (labels.to_flat_index() if isinstance(labels, pd.MultiIndex) else labels).rename(name)
 
 
-def _wide(
-    asked: TableQuery, starts: Points, ends: Points, start_snaps: Snaps, end_snaps: Snaps, engine: str
-) -> pd.DataFrame:
+def _wide(asked: TableQuery, starts: Points, ends: Points, blocks: Iterator[matrix.Block]) -> pd.DataFrame:
     """Return the result for ``form="matrix"``."""
     properties = asked.properties
     if "snap_distance" in properties:
@@ -465,7 +444,7 @@ def _wide(
         raise InputError(msg)
     rows, has_length = numbers(properties), wants_length(properties)
     tables: dict[str, Float32Array] = {}
-    for block in asked.query.blocks(start_snaps, end_snaps, asked.limit, engine):
+    for block in blocks:
         is_reached = block.labels != UNREACHED
         known = seconds_of(block.labels), metres_of(block.labels) if has_length else None
         values = {row.name: np.where(is_reached, row.of(*known), np.nan) for row in rows if row.of is not None}

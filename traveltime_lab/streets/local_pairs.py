@@ -27,6 +27,7 @@ from traveltime_lab.runtime.threads import row_blocks
 from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.labels import limit_label
 from traveltime_lab.streets.links import LinkedPoints
+from traveltime_lab.streets.pairs import Pairs
 from traveltime_lab.streets.row_search import RowSearch
 from traveltime_lab.streets.snapping import Snaps
 
@@ -97,22 +98,10 @@ def local_pairs(
 
 
 def local_labels(
-    graph: RoadGraph,
-    origins: Snaps,
-    destinations: Snaps,
-    snapping: Snapping,
-    origin_of: IndexArray,
-    destination_of: IndexArray,
-    largest: np.int64,
+    graph: RoadGraph, pairs: Pairs, snapping: Snapping, largest: np.int64
 ) -> tuple[IndexArray, Int64Array]:
     """
-    Return which of some chosen pairs are one place or on one island, and their labels.
-
-    Parameters
-    ----------
-    graph, origins, destinations, snapping, largest
-        As of `local_pairs`.
-    origin_of, destination_of : intp arrays of shape (n_pairs,)
+    Return which of some chosen pairs are one place or on one island, and their labels; see `local_pairs`.
 
     Returns
     -------
@@ -120,6 +109,7 @@ def local_labels(
         Positions of the pairs.
     labels : int64 array of shape (n,)
     """
+    origins, destinations, origin_of, destination_of = pairs.starts, pairs.ends, pairs.origin_of, pairs.destination_of
     same = np.flatnonzero(are_same(origins, destinations, origin_of, destination_of))
     few, many = (origins, destinations) if len(origins) <= len(destinations) else (destinations, origins)
     both = np.zeros(0, np.intp)

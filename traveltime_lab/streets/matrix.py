@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from traveltime_lab._arrays import Float32Array, IndexArray, Int32Array, Int64Array
+from traveltime_lab._arrays import Float32Array, Int32Array, Int64Array
 from traveltime_lab.kernels.street import turns
 from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.runtime.interrupts import checkpoint
@@ -19,6 +19,7 @@ from traveltime_lab.streets.labels import limit_label
 from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.streets.links import LinkedPoints
 from traveltime_lab.streets.local_pairs import local_labels, local_pairs
+from traveltime_lab.streets.pairs import Pairs
 from traveltime_lab.streets.snapping import Snaps
 
 
@@ -125,11 +126,8 @@ def blocks_between(
 def pair_labels(
     streets: StreetLayer,
     graph: RoadGraph,
-    origins: Snaps,
-    destinations: Snaps,
+    pairs: Pairs,
     snapping: Snapping,
-    origin_of: IndexArray,
-    destination_of: IndexArray,
     *,
     limit: float,
     engine: str = "auto",
@@ -142,10 +140,8 @@ def pair_labels(
     ----------
     streets : StreetLayer
     graph : RoadGraph
-    origins, destinations : Snaps
+    pairs : Pairs
     snapping : Snapping
-    origin_of, destination_of : intp arrays of shape (n_pairs,)
-        Positions in `origins` and `destinations`.
     limit : float
         Limit in seconds, or in metres in a graph of distances.
     engine, with_length
@@ -157,10 +153,10 @@ def pair_labels(
         `UNREACHED` beyond the limit.
     """
     engines.check_engine(engine)
-    order = np.argsort(origin_of, kind="stable")
-    used, row_of = np.unique(origin_of[order], return_inverse=True)
+    order = np.argsort(pairs.origin_of, kind="stable")
+    used, row_of = np.unique(pairs.origin_of[order], return_inverse=True)
     row_indptr = np.searchsorted(row_of, np.arange(used.size + 1)).astype(np.int64)
-    near, far = origins.take(used), destinations.take(destination_of[order])
+    near, far = pairs.starts.take(used), pairs.ends.take(pairs.destination_of[order])
     leaving = LinkedPoints.of(graph, near, snapping, is_entry=False)
     reached = LinkedPoints.of(graph, far, snapping, is_entry=True)
     largest = limit_label(limit, graph.metric)
@@ -172,6 +168,6 @@ def pair_labels(
     turns.improve_pairs(leaving.positions, reached.positions, row_of, aligned, graph.directed, largest, labels)
     result = np.empty_like(labels)
     result[order] = labels
-    local, labels = local_labels(graph, origins, destinations, snapping, origin_of, destination_of, largest)
+    local, labels = local_labels(graph, pairs, snapping, largest)
     result[local] = labels
     return result

@@ -7,7 +7,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -28,7 +28,6 @@ from traveltime_lab.kernels.records import Ports, Positions
 from traveltime_lab.kernels.street import reading, road, turns
 from traveltime_lab.kernels.unreached import UNREACHED
 from traveltime_lab.modes.snapping import Snapping
-from traveltime_lab.points import Points
 from traveltime_lab.runtime.interrupts import checkpoint
 from traveltime_lab.runtime.progress import advance
 from traveltime_lab.streets import links
@@ -36,6 +35,7 @@ from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.labels import cm, limit_label, make_labels, primary
 from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.streets.local_pairs import local_labels
+from traveltime_lab.streets.pairs import Pairs
 from traveltime_lab.streets.snapping import Snaps
 from traveltime_lab.streets.tables import StreetTables
 
@@ -95,11 +95,8 @@ class Path:
 
 def paths(
     graph: RoadGraph,
-    start_snaps: Snaps,
-    end_snaps: Snaps,
+    pairs: Pairs,
     snapping: Snapping,
-    origin_of: IndexArray,
-    destination_of: IndexArray,
     limit: float,
     *,
     end_snapping: Snapping | None = None,
@@ -110,11 +107,8 @@ def paths(
     Parameters
     ----------
     graph : RoadGraph
-    start_snaps, end_snaps : Snaps
-        Origins and destinations.
+    pairs : Pairs
     snapping : Snapping
-    origin_of, destination_of : intp arrays of shape (n_pairs,)
-        Positions in `start_snaps` and `end_snaps`.
     limit : float
         Limit in seconds, or in metres in a graph of distances.
     end_snapping : Snapping, optional
@@ -125,52 +119,44 @@ def paths(
     Path
         Its label equals that of `traveltime_lab.streets.matrix` exactly.
     """
-    chosen, labels = local_labels(
-        graph, start_snaps, end_snaps, snapping, origin_of, destination_of, limit_label(limit, graph.metric)
-    )
-    is_local = np.zeros(origin_of.size, np.bool_)
+    chosen, labels = local_labels(graph, pairs, snapping, limit_label(limit, graph.metric))
+    is_local = np.zeros(len(pairs), np.bool_)
     is_local[chosen] = True
     same = set(chosen[labels == 0].tolist())
     how = (snapping, end_snapping or snapping)
-    yield from _paths(graph, start_snaps, end_snaps, how, origin_of, destination_of, ~is_local, limit)
+    yield from _paths(graph, pairs, how, ~is_local, limit)
     for pair in same:
         yield Path(pair, [], 0, 0)
     # Both ends of these are on one island.
     rest = chosen[(labels != 0) & (labels != UNREACHED)]
     if rest.size:
-        on_island = np.zeros(origin_of.size, np.bool_)
+        on_island = np.zeros(len(pairs), np.bool_)
         on_island[[pair for pair in rest.tolist() if pair not in same]] = True
-        sides = start_snaps.only_islands(), end_snaps.only_islands()
-        yield from _paths(graph, *sides, how, origin_of, destination_of, on_island, limit)
+        moved = replace(pairs, starts=pairs.starts.only_islands(), ends=pairs.ends.only_islands())
+        yield from _paths(graph, moved, how, on_island, limit)
 
 
 def _paths(
-    graph: RoadGraph,
-    start_snaps: Snaps,
-    end_snaps: Snaps,
-    how: tuple[Snapping, Snapping],
-    origin_of: IndexArray,
-    destination_of: IndexArray,
-    wanted: BoolArray,
-    limit: float,
+    graph: RoadGraph, pairs: Pairs, how: tuple[Snapping, Snapping], wanted: BoolArray, limit: float
 ) -> Iterator[Path]:
     """Yield the fastest routes of some pairs, of which no origin is at its destination; see `paths`."""
-    starts = links.positions(graph, start_snaps, how[0])
-    ends = links.positions(graph, end_snaps, how[1])
+    origin_of, destination_of = pairs.origin_of, pairs.destination_of
+    starts = links.positions(graph, pairs.starts, how[0])
+    ends = links.positions(graph, pairs.ends, how[1])
     seeds = links.ports(graph, starts, is_entry=False)
-    order = np.flatnonzero(wanted & (start_snaps.edge[origin_of] >= 0) & (end_snaps.edge[destination_of] >= 0))
+    order = np.flatnonzero(wanted & (pairs.starts.edge[origin_of] >= 0) & (pairs.ends.edge[destination_of] >= 0))
     order = order[np.argsort(origin_of[order], kind="stable")]
     pace = _mean_pace(graph)
-    for pairs in np.split(order, np.flatnonzero(np.diff(origin_of[order])) + 1):
-        if not pairs.size:
+    for rows in np.split(order, np.flatnonzero(np.diff(origin_of[order])) + 1):
+        if not rows.size:
             continue
         checkpoint()
-        i = int(origin_of[pairs[0]])
+        i = int(origin_of[rows[0]])
         found: dict[int, Path] = {}
-        waiting = pairs.tolist()
+        waiting = rows.tolist()
         # A search that reaches twice as far takes four times as long, so the first one goes as far as a straight line
         # to the farthest destination at the mean speed.
-        reach = pace * _farthest_m(start_snaps, end_snaps, i, destination_of[pairs])
+        reach = pace * _farthest_m(pairs.starts, pairs.ends, i, destination_of[rows])
         halvings = max(0, math.floor(math.log2(limit / max(reach, _LEAST)))) if limit > _LEAST else 0
         for times in range(halvings, -1, -1):
             largest = int(limit_label(limit / 2**times, graph.metric))
@@ -184,7 +170,7 @@ def _paths(
             waiting = [pair for pair in waiting if pair not in found]
             if not waiting:
                 break
-        yield from (found[pair] for pair in pairs.tolist() if pair in found)
+        yield from (found[pair] for pair in rows.tolist() if pair in found)
 
 
 def _mean_pace(graph: RoadGraph) -> float:
@@ -211,17 +197,7 @@ def _tree(graph: RoadGraph, seeds: Ports, origin: int, largest: int) -> tuple[In
 
 
 def route_lines(
-    streets: StreetLayer,
-    graph: RoadGraph,
-    starts: Points,
-    ends: Points,
-    start_snaps: Snaps,
-    end_snaps: Snaps,
-    snapping: Snapping,
-    origin_of: IndexArray,
-    destination_of: IndexArray,
-    is_reached: BoolArray,
-    limit: float,
+    streets: StreetLayer, graph: RoadGraph, pairs: Pairs, snapping: Snapping, is_reached: BoolArray, limit: float
 ) -> AnyArray:
     """
     Return the line of the fastest route of each reached pair.
@@ -230,11 +206,7 @@ def route_lines(
     ----------
     streets, graph, snapping
         As in the search.
-    starts, ends : Points
-        Origins and destinations.
-    start_snaps, end_snaps : Snaps
-        Their positions on the streets.
-    origin_of, destination_of : intp arrays of shape (n_pairs,)
+    pairs : Pairs
     is_reached : bool array of shape (n_pairs,)
     limit : float
 
@@ -243,15 +215,15 @@ def route_lines(
     object array of shape (n_pairs,)
         LineStrings in EPSG:4326 from origin to destination, including connectors; empty where unreachable.
     """
-    lines = np.full(origin_of.size, shapely.LineString(), dtype=object)
+    lines = np.full(len(pairs), shapely.LineString(), dtype=object)
     wanted = np.flatnonzero(is_reached)
-    for path in paths(graph, start_snaps, end_snaps, snapping, origin_of[wanted], destination_of[wanted], limit):
+    for path in paths(graph, pairs.take(wanted), snapping, limit):
         pair = wanted[path.pair]
-        i, j = origin_of[pair], destination_of[pair]
+        i, j = pairs.origin_of[pair], pairs.destination_of[pair]
         # The route of a point to itself has no pieces.
-        parts = [np.array([[starts.lng[i], starts.lat[i]]])]
+        parts = [np.array([[pairs.starts.lng[i], pairs.starts.lat[i]]])]
         parts += [part_of_line(streets.tables, piece) for piece in path.pieces]
-        parts.append(np.array([[ends.lng[j], ends.lat[j]]]))
+        parts.append(np.array([[pairs.ends.lng[j], pairs.ends.lat[j]]]))
         lines[pair] = line_of(parts)
         advance(1)
     return lines

@@ -18,7 +18,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import shapely
 
-from traveltime_lab._arrays import FloatArray, IndexArray, Int32Array
+from traveltime_lab._arrays import FloatArray, Int32Array
 from traveltime_lab.itinerary import Leg, Ride, Route, StopCall, timed, unpaid
 from traveltime_lab.kernels.records import StopLinks
 from traveltime_lab.kernels.transit import ride_lines
@@ -31,6 +31,7 @@ from traveltime_lab.runtime.progress import advance
 from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.directions import Narrator
 from traveltime_lab.streets.graph import RoadGraph
+from traveltime_lab.streets.pairs import Pairs
 from traveltime_lab.streets.paths import paths, without_repeats
 from traveltime_lab.streets.snapping import STOP_SNAPPING, Snaps
 from traveltime_lab.transit.fares import PaidRide, fare_book
@@ -66,23 +67,14 @@ class Found(NamedTuple):
     label: int
 
 
-def transit_routes(
-    query: TransitQuery,
-    starts: Snaps,
-    ends: Snaps,
-    origin_of: IndexArray,
-    destination_of: IndexArray,
-    moments: Sequence[dt.datetime] | None = None,
-) -> Iterator[Found]:
+def transit_routes(query: TransitQuery, pairs: Pairs, moments: Sequence[dt.datetime] | None = None) -> Iterator[Found]:
     """
     Yield the fastest route of each pair that has one within the limit.
 
     Parameters
     ----------
     query : TransitQuery
-    starts, ends : Snaps
-        Origins and destinations, from `TransitQuery.snap`.
-    origin_of, destination_of : intp arrays of shape (n_pairs,)
+    pairs : Pairs
         A pair may occur more than once.
     moments : sequence of datetime of length n_pairs, optional
         Departure, or arrival, of each pair: timezone-aware and within the window. Default: that of the query.
@@ -94,10 +86,10 @@ def transit_routes(
         lower half.
     """
     is_arrival = query.is_arrival
-    teller = ItineraryBuilder(query, starts, ends)
-    near_of, far_of = (destination_of, origin_of) if is_arrival else (origin_of, destination_of)
-    near, far = (teller.end_snaps, teller.start_snaps) if is_arrival else (teller.start_snaps, teller.end_snaps)
-    egress_links = query.links(far, is_origin=is_arrival)
+    teller = ItineraryBuilder(query, pairs)
+    searched = pairs.reversed() if is_arrival else pairs
+    near_of, far_of = searched.origin_of, searched.destination_of
+    egress_links = query.links(searched.ends, is_origin=is_arrival)
     search, options = query.search(), query.options
     begin = query.at(search)
     offsets = np.zeros(near_of.size, np.int64)
@@ -106,23 +98,22 @@ def transit_routes(
     order = np.lexsort((offsets, near_of))
     is_new = (np.diff(near_of[order]) != 0) | (np.diff(offsets[order]) != 0)
     here, links = -1, egress_links
-    for pairs in np.split(order, np.flatnonzero(is_new) + 1):
-        if not pairs.size:
+    for rows in np.split(order, np.flatnonzero(is_new) + 1):
+        if not rows.size:
             continue
         checkpoint()
-        if near_of[pairs[0]] != here:
-            here = int(near_of[pairs[0]])
-            links = query.links(near.take(np.array([here])), is_origin=not is_arrival)
-        when = query.moment if moments is None else moments[int(pairs[0])]
-        moment = begin + int(offsets[pairs[0]])
+        if near_of[rows[0]] != here:
+            here = int(near_of[rows[0]])
+            links = query.links(searched.starts.take(np.array([here])), is_origin=not is_arrival)
+        when = query.moment if moments is None else moments[int(rows[0])]
+        moment = begin + int(offsets[rows[0]])
         times = search.stop_times(links, moment, options, is_arrival=is_arrival)[0]
-        best = {int(pair): _best_stop(times, egress_links, int(far_of[pair])) for pair in pairs}
+        best = {int(pair): _best_stop(times, egress_links, int(far_of[pair])) for pair in rows}
         stops = sorted({stop for stop, _ in best.values() if stop >= 0})
         _, journeys = search.journeys((links.stops, links.ms), moment, stops, options, is_arrival=is_arrival)
-        direct = teller.on_foot(origin_of[pairs], destination_of[pairs])
-        for k, pair in enumerate(pairs.tolist()):
+        direct = teller.on_foot(pairs.take(rows))
+        for k, pair in enumerate(rows.tolist()):
             checkpoint()
-            i, j = int(origin_of[pair]), int(destination_of[pair])
             stop, ms = best[pair]
             walked = direct.get(k)
             walk_ms = NEVER if walked is None else label_parts.ms(walked[1])
@@ -132,10 +123,10 @@ def transit_routes(
                 legs, total = walked[0], walk_ms
                 route = timed(legs, when, is_arrival=is_arrival, fares=unpaid(legs))
             else:
-                route, total = teller.ridden(search, journeys, stops.index(stop), i, j, ms, when), ms
+                route, total = teller.ridden(search, journeys, stops.index(stop), pair, ms, when), ms
             centimetres = sum(round(leg.distance * 100.0) for leg in route.legs)
             yield Found(pair, route, label_parts.from_ms(int(total)) + centimetres)
-        advance(pairs.size)
+        advance(rows.size)
 
 
 def _best_stop(times: Int32Array, links: StopLinks, point: int) -> tuple[int, int]:
@@ -157,12 +148,11 @@ def _stop(snaps: Snaps, stop: int) -> _End:
 class ItineraryBuilder:
     """Builds the routes between origins and destinations; parts that pairs share are computed once."""
 
-    def __init__(self, query: TransitQuery, starts: Snaps, ends: Snaps) -> None:
-        self.query = query
+    def __init__(self, query: TransitQuery, pairs: Pairs) -> None:
+        self.query, self.pairs = query, pairs
+        self.start_feet = query.on_foot(pairs.starts, is_origin=True)
         self.layer = layer = query.layer
         self.timetable: Timetable = layer.timetable
-        self.start_snaps, self.end_snaps = starts, ends
-        self.start_feet = query.on_foot(self.start_snaps, is_origin=True)
         self.walking = query.walking
         self.stops = query.stops
         self.narrator = Narrator(layer.streets, self.walking, WALKING.name)
@@ -185,20 +175,18 @@ class ItineraryBuilder:
         """Return the legs on streets between two positions and their label, None if there is no route."""
         (leaving, how), (arriving, end_snapping) = start, end
         here, there = (np.array([snaps.lng[0], snaps.lat[0]]) for snaps in (leaving, arriving))
-        zero = np.zeros(1, np.intp)
-        for path in paths(graph, leaving, arriving, how, zero, zero, limit_s, end_snapping=end_snapping):
+        for path in paths(graph, Pairs(leaving, arriving), how, limit_s, end_snapping=end_snapping):
             return narrator.legs(path, here, there), path.label
         return None
 
-    def on_foot(self, origins: IndexArray, destinations: IndexArray) -> dict[int, tuple[tuple[Leg, ...], int]]:
+    def on_foot(self, pairs: Pairs) -> dict[int, tuple[tuple[Leg, ...], int]]:
         """Return the legs and labels of walking all the way, by position of the pair."""
         query = self.query
         found = {}
-        for path in paths(
-            self.walking, self.start_feet, self.end_snaps, query.snapping, origins, destinations, query.direct_limit
-        ):
-            i, j = origins[path.pair], destinations[path.pair]
-            sides = ((self.start_snaps, i), (self.end_snaps, j))
+        walked = replace(pairs, starts=self.start_feet)
+        for path in paths(self.walking, walked, query.snapping, query.direct_limit):
+            i, j = pairs.origin_of[path.pair], pairs.destination_of[path.pair]
+            sides = ((pairs.starts, i), (pairs.ends, j))
             here, there = (np.array([side.lng[at], side.lat[at]]) for side, at in sides)
             found[path.pair] = (self.narrator.legs(path, here, there), path.label)
         return found
@@ -217,15 +205,15 @@ class ItineraryBuilder:
     # Transit
 
     def ridden(
-        self, search: TransitSearch, journeys: Itineraries, row: int, i: int, j: int, ms: int, moment: dt.datetime
+        self, search: TransitSearch, journeys: Itineraries, row: int, pair: int, ms: int, moment: dt.datetime
     ) -> Route:
         """Return the route of a pair with the transit legs of an itinerary that departs, or arrives, at a moment."""
         query, means, table = self.query, self.query.transportation, search.table
         rides = range(int(journeys.indptr[row]), int(journeys.indptr[row + 1]))
         first, last = int(journeys.board_stop[rides[0]]), int(journeys.alight_stop[rides[-1]])
-        origin, destination = (
-            (snaps.take(np.array([at])), query.snapping) for snaps, at in ((self.start_snaps, i), (self.end_snaps, j))
-        )
+        pairs, at = self.pairs, [pair]
+        origin = pairs.starts.take(pairs.origin_of[at]), query.snapping
+        destination = pairs.ends.take(pairs.destination_of[at]), query.snapping
         access = self._leg_between(
             self.access_narrator,
             self.access_graph,

@@ -22,7 +22,7 @@ from traveltime_lab.runtime.memo import Derived
 from traveltime_lab.runtime.threads import map_ahead
 from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.layer import StreetLayer
-from traveltime_lab.streets.snapping import Snaps
+from traveltime_lab.streets.pairs import Pairs
 from traveltime_lab.transit.fares import PaidRide, fare_book
 from traveltime_lab.transit.itineraries import transit_routes
 from traveltime_lab.transit.lengths import NO_WAY, Chosen, JourneyLegs, JourneyLengths, one_search_each
@@ -55,21 +55,14 @@ class Outline(NamedTuple):
 
 
 def outlines(
-    query: TransitQuery,
-    origins: Snaps,
-    destinations: Snaps,
-    origin_of: IndexArray,
-    destination_of: IndexArray,
-    moments: Sequence[dt.datetime] | None = None,
-    *,
-    with_totals: bool = False,
+    query: TransitQuery, pairs: Pairs, moments: Sequence[dt.datetime] | None = None, *, with_totals: bool = False
 ) -> list[Outline | None]:
     """
     Return the outlines of the fastest journeys of pairs; see `traveltime_lab.transit.itineraries.transit_routes`.
 
     Parameters
     ----------
-    query, origins, destinations, origin_of, destination_of, moments
+    query, pairs, moments
         As there.
     with_totals : bool, default False
         Whether to compute prices; otherwise those of journeys with rides are None.
@@ -79,23 +72,23 @@ def outlines(
     list of Outline or None, of length n_pairs
         None for pairs without a journey within the limit.
     """
-    found: list[Outline | None] = [None] * origin_of.size
+    found: list[Outline | None] = [None] * len(pairs)
     if not found:
         return found
     if query.transportation.access.uses_ferry and _has_ferries(query.layer.streets):
-        for pair, route, _ in transit_routes(query, origins, destinations, origin_of, destination_of, moments):
+        for pair, route, _ in transit_routes(query, pairs, moments):
             found[pair] = Outline(route.distance_breakdown, None if route.fares is None else route.fares.totals)
         return found
     is_arrival = query.is_arrival
-    near, far = (destinations, origins) if is_arrival else (origins, destinations)
-    near_of, far_of = (destination_of, origin_of) if is_arrival else (origin_of, destination_of)
+    searched = pairs.reversed() if is_arrival else pairs
+    near, far, near_of, far_of = searched.starts, searched.ends, searched.origin_of, searched.destination_of
     search = query.search()
     starts = np.full(near_of.size, query.at(search), np.int64)
     if moments is not None:
         starts += [round((when.timestamp() - query.moment.timestamp()) * 1000) for when in moments]
     near_links, far_links = query.links(near, is_origin=not is_arrival), query.links(far, is_origin=is_arrival)
     lengths = JourneyLengths.of(query, search, near, far, near_links, far_links)
-    walked = direct_labels(query, origins, destinations, origin_of, destination_of)
+    walked = direct_labels(query, pairs)
     walk_ms = np.where(walked == UNREACHED, NEVER, label_parts.ms(walked))
     builder = _OutlineBuilder(query, lengths, with_totals=with_totals)
 

@@ -28,6 +28,7 @@ from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.labels import limit_label
 from traveltime_lab.streets.links import LinkedPoints
 from traveltime_lab.streets.local_pairs import LocalPairs, local_pairs
+from traveltime_lab.streets.pairs import Pairs
 from traveltime_lab.streets.row_search import RowSearch
 from traveltime_lab.streets.snapping import Snaps
 from traveltime_lab.transit.field import egress_side
@@ -307,28 +308,20 @@ def _spread(query: TransitQuery, by_moment: list[Int32Array], direct: Int32Array
     return matrix.Spread(ms, share.astype(np.float32))
 
 
-def direct_labels(
-    query: TransitQuery, origins: Snaps, destinations: Snaps, origin_of: IndexArray, destination_of: IndexArray
-) -> Int64Array:
+def direct_labels(query: TransitQuery, pairs: Pairs) -> Int64Array:
     """Return the labels of walking all the way between chosen pairs."""
+    walked = replace(pairs, starts=query.on_foot(pairs.starts, is_origin=True))
     with unwatched():
         return matrix.pair_labels(
-            query.layer.streets, query.walking, query.on_foot(origins, is_origin=True), destinations,
-            query.snapping, origin_of, destination_of, limit=query.direct_limit, engine="dijkstra",
-        )  # fmt: skip
+            query.layer.streets, query.walking, walked, query.snapping, limit=query.direct_limit, engine="dijkstra"
+        )
 
 
 def pair_labels(
-    query: TransitQuery,
-    origins: Snaps,
-    destinations: Snaps,
-    origin_of: IndexArray,
-    destination_of: IndexArray,
-    *,
-    with_length: bool = False,
+    query: TransitQuery, pairs: Pairs, *, with_length: bool = False
 ) -> tuple[Int64Array, matrix.Spread | None]:
     """Return the labels of chosen pairs, with one search for each point of the search side; see `label_blocks`."""
-    near_of = destination_of if query.is_arrival else origin_of
+    near_of = pairs.destination_of if query.is_arrival else pairs.origin_of
     labels = np.full(near_of.size, UNREACHED, np.int64)
     spread = None
     if query.has_spread:
@@ -338,7 +331,7 @@ def pair_labels(
     order = np.argsort(near_of, kind="stable")
     for rows in np.split(order, np.flatnonzero(np.diff(near_of[order])) + 1):
         if rows.size:
-            mine = origins.take(origin_of[rows]), destinations.take(destination_of[rows])
+            mine = pairs.starts.take(pairs.origin_of[rows]), pairs.ends.take(pairs.destination_of[rows])
             one = tuple(side.take(np.zeros(1, np.intp)) for side in mine)
             sides = (mine[0], one[1]) if query.is_arrival else (one[0], mine[1])
             for block in label_blocks(query, *sides, with_length=with_length):
@@ -369,16 +362,7 @@ class Departures(NamedTuple):
     moments: list[dt.datetime]
 
 
-def window_itineraries(
-    query: TransitQuery,
-    origins: Snaps,
-    destinations: Snaps,
-    origin_of: IndexArray,
-    destination_of: IndexArray,
-    n_best: int,
-    *,
-    with_length: bool = False,
-) -> Departures:
+def window_itineraries(query: TransitQuery, pairs: Pairs, n_best: int, *, with_length: bool = False) -> Departures:
     """
     Return the shortest journeys of a window for chosen pairs.
 
@@ -389,22 +373,20 @@ def window_itineraries(
     ----------
     query : TransitQuery
         Query with a window.
-    origins, destinations : Snaps
-    origin_of, destination_of : intp arrays of shape (n_pairs,)
-        Positions in `origins` and `destinations`.
+    pairs : Pairs
     n_best : int
         Largest number of journeys of a pair.
     with_length : bool, default False
         Whether to compute lengths.
     """
     is_arrival = query.is_arrival
-    near, far = (destinations, origins) if is_arrival else (origins, destinations)
-    near_of, far_of = (destination_of, origin_of) if is_arrival else (origin_of, destination_of)
+    searched = pairs.reversed() if is_arrival else pairs
+    near, far, near_of, far_of = searched.starts, searched.ends, searched.origin_of, searched.destination_of
     search_links = query.links(near, is_origin=not is_arrival)
     egress_links = query.links(far, is_origin=is_arrival)
     search, options = query.search(), query.options
     begin = query.at(search)
-    walked = direct_labels(query, origins, destinations, origin_of, destination_of)
+    walked = direct_labels(query, pairs)
     walk_ms = _ms_of(walked)
     ms = np.full((near_of.size, n_best), NEVER, np.int64)
     starts = np.full((near_of.size, n_best), begin, np.int64)

@@ -27,8 +27,8 @@ from traveltime_lab.search.query import Query, ask
 from traveltime_lab.streets import costs
 from traveltime_lab.streets.graph import weigh
 from traveltime_lab.streets.labels import ms
+from traveltime_lab.streets.pairs import Pairs
 from traveltime_lab.streets.paths import paths
-from traveltime_lab.streets.snapping import Snaps
 
 
 class Measured(NamedTuple):
@@ -67,10 +67,8 @@ class Trips:
     Attributes
     ----------
     network : Network
-    starts, ends : Snaps
+    pairs : Pairs
         Distinct origins and destinations.
-    origin_of, destination_of : intp arrays of shape (n,)
-        Positions in `starts` and `ends`.
     conditions : list of Conditions
     condition_of : intp array of shape (n,)
     hour : int64 array of shape (n,)
@@ -82,10 +80,7 @@ class Trips:
     """
 
     network: Network
-    starts: Snaps
-    ends: Snaps
-    origin_of: IndexArray
-    destination_of: IndexArray
+    pairs: Pairs
     conditions: list[Conditions]
     condition_of: IndexArray
     hour: IndexArray
@@ -134,9 +129,8 @@ def snapped_trips(network: Network, measured: Measured, query: Query) -> Trips:
     conditions, condition_of, hour = _conditions(network, query.transportation, query.snapping, moments)
     uses = network.tables.uses
     classes = sorted({str(name) for name in uses["highway"][~uses["is_ferry"]]})
-    return Trips(
-        network, start_snaps, end_snaps, origin_of, destination_of, conditions, condition_of, hour, seconds, classes
-    )
+    pairs = Pairs(start_snaps, end_snaps, (origin_of, destination_of))
+    return Trips(network, pairs, conditions, condition_of, hour, seconds, classes)
 
 
 def read_trips(network: Network, observed: Any) -> Measured:
@@ -240,11 +234,10 @@ def route_trips(trips: Trips, factors: Mapping[str, float], chosen: IndexArray) 
         query = has.query
         # Which streets are open and how they connect does not depend on speeds.
         graph = weigh(query.graph.topology, tables, query.transportation, has.multiplier)
-        pairs = trips.origin_of[chosen[at]], trips.destination_of[chosen[at]]
         directed: list[int] = []
         shares: list[float] = []
         owners: list[int] = []
-        for path in paths(graph, trips.starts, trips.ends, query.snapping, *pairs, MAX_ROUTE_TIME_S):
+        for path in paths(graph, trips.pairs.take(chosen[at]), query.snapping, MAX_ROUTE_TIME_S):
             row = int(at[path.pair])
             seconds[row] = int(ms(np.int64(path.label))) / 1000.0
             directed += [piece.directed for piece in path.pieces]

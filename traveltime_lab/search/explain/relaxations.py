@@ -33,6 +33,7 @@ from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.costs import connector_kph
 from traveltime_lab.streets.labels import limit_label
 from traveltime_lab.streets.local_pairs import local_labels
+from traveltime_lab.streets.pairs import Pairs
 from traveltime_lab.streets.snapping import ANY, CAN_ARRIVE, CAN_LEAVE, SNAPPED, Snaps, metres_to_streets
 from traveltime_lab.transit import service_days, travel_times
 from traveltime_lab.transit.query import SAMPLE_S
@@ -125,9 +126,8 @@ class Pair:
         """Return whether the trip stays on an island of the network, see `traveltime_lab.streets.local_pairs`."""
         if request.transportation.uses_timetable:
             return False
-        zero, forever = np.zeros(1, np.intp), limit_label(FOREVER_S, "time")
-        graph = self.query(request).graph
-        return bool(local_labels(graph, *self.snaps(request), request.snapping, zero, zero, forever)[0].size)
+        graph, pairs = self.query(request).graph, Pairs(*self.snaps(request))
+        return bool(local_labels(graph, pairs, request.snapping, limit_label(FOREVER_S, "time"))[0].size)
 
     def reaches(self, request: Question) -> bool:
         """Return whether a request reaches the destination."""
@@ -211,8 +211,7 @@ class Pair:
             walk = self.milliseconds(request.on_foot)
             return [] if walk is None else [Journey(walk, moment)]
         if links.stops.size <= _MANY_STOPS:
-            zero = np.zeros(1, np.intp)
-            found = travel_times.window_itineraries(asked, starts, ends, zero, zero, _MANY)
+            found = travel_times.window_itineraries(asked, Pairs(starts, ends), _MANY)
             every = [Journey(label_parts.ms(int(ms)), at) for ms, at in zip(found.labels, found.moments, strict=True)]
             return sorted(every, key=lambda journey: journey.moment)
         search = asked.search()

@@ -99,7 +99,7 @@ def times(
     if not lngs.size:
         nothing = np.empty(0, np.int64)
         return Times(nothing, nothing, nothing if with_distance else None, [] if with_fares else None)
-    found = reachable_pairs(asked, *trips.sides, limit)
+    found = reachable_pairs(asked, trips.pairs, limit)
     reached = trips.other_of(poured(found.origins), poured(found.destinations)).astype(np.int64)
     seconds = poured(found.seconds).astype(np.int64)
     metres = half_up(poured(found.metres)).astype(np.int64) if asked.needs_length else None
@@ -117,12 +117,13 @@ def _totals(trips: Trips) -> list[dict[str, float] | None]:
     """Return what the quickest trips to the other places cost, None where it is not known."""
     transit = trips.query.transit
     if transit is not None and not transit.window:
-        outlined = outlines(transit, *trips.sides, *trips.pairs, with_totals=True)
+        outlined = outlines(transit, trips.pairs, with_totals=True)
         return [None if each is None else each.totals for each in outlined]
     query = replace(trips.query.with_limit(MAX_ROUTE_TIME_S), needs_length=False)
-    found = find_routes(query, *trips.sides, trips.pairs)
+    found = find_routes(query, trips.pairs)
     totals: list[dict[str, float] | None] = [None] * len(trips.others)
-    for other, route in zip(trips.other_of(found.origin_of, found.destination_of), found.routes, strict=True):
+    others = trips.other_of(found.pairs.origin_of, found.pairs.destination_of)
+    for other, route in zip(others, found.routes, strict=True):
         if route is not None and route.fares is not None:
             totals[other] = route.fares.totals
     return totals

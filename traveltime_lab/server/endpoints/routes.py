@@ -158,8 +158,8 @@ def routes_of(
     known = {row.name for row in numbers(wanted)} | (set() if asked.transit is None else {"distance_breakdown"})
     if limit is not None and wanted and wanted <= known:
         timed = replace(asked, needs_length=wants_length(wanted) and "distance_breakdown" not in wanted)
-        found = pair_times(timed, *trips.sides, limit, chosen=trips.pairs, n_best=n_best)
-        others, seconds = trips.other_of(found.origin_of, found.destination_of), seconds_of(found.labels)
+        found = pair_times(timed, trips.pairs, limit, n_best=n_best)
+        others, seconds = trips.other_of(found.pairs.origin_of, found.pairs.destination_of), seconds_of(found.labels)
         rows = np.flatnonzero(found.labels != UNREACHED)
         metres: list[float | None] = (
             metres_of(found.labels[rows]).tolist() if timed.needs_length else [None] * rows.size
@@ -168,7 +168,7 @@ def routes_of(
         if "distance_breakdown" in wanted:
             assert asked.transit is not None
             moments = None if found.moments is None else [found.moments[row] for row in rows.tolist()]
-            outlined = outlines(asked.transit, *trips.sides, found.origin_of[rows], found.destination_of[rows], moments)
+            outlined = outlines(asked.transit, found.pairs.take(rows), moments)
             parts = [None if each is None else each.metres for each in outlined]
             metres = [None if each is None else each.distance for each in outlined]
         for row, distance, breakdown in zip(rows.tolist(), metres, parts, strict=True):
@@ -178,13 +178,14 @@ def routes_of(
     reached = np.arange(lngs.size)
     if limit is not None:
         # A matrix is quicker than routes to places that are not within the limit.
-        within = reachable_pairs(replace(asked, needs_length=False), *trips.sides, limit)
+        within = reachable_pairs(replace(asked, needs_length=False), trips.pairs, limit)
         reached = trips.other_of(poured(within.origins), poured(within.destinations)).astype(np.intp)
         if not reached.size:
             return ways
     trips = replace(trips.take(reached), query=asked.with_limit(MAX_ROUTE_TIME_S))
-    answer = find_routes(trips.query, *trips.sides, trips.pairs, n_best=n_best)
-    for other, route in zip(trips.other_of(answer.origin_of, answer.destination_of), answer.routes, strict=True):
+    answer = find_routes(trips.query, trips.pairs, n_best=n_best)
+    others = trips.other_of(answer.pairs.origin_of, answer.pairs.destination_of)
+    for other, route in zip(others, answer.routes, strict=True):
         mine = ways[reached[other]]
         if route is not None and (limit is None or route.travel_time <= limit):
             mine.append(Way(route.travel_time, route))

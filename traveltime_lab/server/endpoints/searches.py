@@ -23,7 +23,6 @@ from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.question import MomentLike
 from traveltime_lab.runtime.interrupts import checkpoint
-from traveltime_lab.search.pairs import PairIndex
 from traveltime_lab.search.query import Query, ask
 from traveltime_lab.server.atlas import MARGIN_M, Atlas, Map
 from traveltime_lab.server.contract import limits
@@ -39,6 +38,7 @@ from traveltime_lab.server.contract.errors import (
 from traveltime_lab.server.contract.requests import FullRange, Request, Search, SimpleRange
 from traveltime_lab.server.contract.rules import iter_searches
 from traveltime_lab.server.contract.transportation import ByFerry, ByTimetable, OnStreets
+from traveltime_lab.streets.pairs import Pairs
 from traveltime_lab.streets.snapping import SNAPPED, Snaps, metres_to_streets
 
 _T = TypeVar("_T", bound=Search)
@@ -332,15 +332,9 @@ class Trips:
         return Trips(self.query, self.place, self.others.take(positions))
 
     @property
-    def sides(self) -> tuple[Snaps, Snaps]:
-        """Origins and destinations."""
-        return (self.others, self.place) if self.query.is_arrival else (self.place, self.others)
-
-    @property
-    def pairs(self) -> PairIndex:
-        """The positions of the origin and the destination of each trip."""
-        here, there = np.zeros(len(self.others), np.intp), np.arange(len(self.others))
-        return (there, here) if self.query.is_arrival else (here, there)
+    def pairs(self) -> Pairs:
+        """The origin and the destination of each trip."""
+        return Pairs(self.others, self.place) if self.query.is_arrival else Pairs(self.place, self.others)
 
     def other_of(self, origins: npt.NDArray[_I], destinations: npt.NDArray[_I]) -> npt.NDArray[_I]:
         """Return the positions among the others of pairs."""
