@@ -34,7 +34,7 @@ from traveltime_lab.streets.tables import (
     NODE_SIGNALS,
     StreetTables,
 )
-from traveltime_lab.streets.turn_restrictions import add_path_states, apply_turn_bans
+from traveltime_lab.streets.turn_restrictions import EdgeArcs, add_path_states, apply_turn_bans
 
 _BLOCKS = {"walking": NODE_BLOCKS_WALKING, "cycling": NODE_BLOCKS_CYCLING, "driving": NODE_BLOCKS_DRIVING}
 #: Size of a strongly connected component from which on it is not an island; the number is that of
@@ -189,16 +189,9 @@ def _topology_of_nodes(tables: StreetTables, is_open: BoolArray, base: str) -> T
     exit_arc_of_edge = np.arange(edges.size, dtype=np.int64)
     return _finish(
         is_open,
-        n_states,
-        source,
-        target,
-        edges,
-        extra_ms,
-        boards,
-        entry_indptr,
-        source,
-        entry_indptr,
-        exit_arc_of_edge,
+        _Arcs(source, target, edges, extra_ms, boards),
+        (entry_indptr, source),
+        (entry_indptr, exit_arc_of_edge),
         np.full(n_states, -1, np.int32),
         chains(is_open, state_at_start, n_states),
     )
@@ -240,8 +233,8 @@ def _topology_of_edges(
     along = chains(is_open, junction_of_ends(tables, "driving")[0], tables.node_lng.size + is_open.size)
     arcs, state_of_edge, state_edge, is_inside = _with_zones(tables, is_open, edges, source, target, extra_ms, along)
     if paths:
-        added = add_path_states(paths, *arcs, state_of_edge, state_edge.size, is_inside)
-        arcs, state_edge = _EdgeArcs(*added[:5]), np.concatenate([state_edge, added[5]])
+        arcs, added = add_path_states(paths, arcs, state_of_edge, state_edge.size, is_inside)
+        state_edge = np.concatenate([state_edge, added])
     state_edge = state_edge.astype(np.int32)
 
     boards = ~is_ferry[arcs.source_edge] & is_ferry[arcs.target_edge]
@@ -251,31 +244,22 @@ def _topology_of_edges(
     source_state, source_edge = arcs.source[by_source], arcs.source_edge[by_source]
     plain = np.flatnonzero(source_state < edges.size)
     exit_order = plain[np.argsort(source_edge[plain], kind="stable")]
-    return _finish(
-        is_open,
-        state_edge.size,
-        source_state,
-        arcs.target[by_source],
-        source_edge.astype(np.int32),
-        arcs.extra_ms[by_source],
-        boards[by_source],
-        indptr_of_rows(state_edge, is_open.size),
-        entry_order.astype(np.int32),
-        indptr_of_rows(source_edge[plain], is_open.size),
-        exit_order.astype(np.int64),
-        state_edge,
-        along,
+    sorted_arcs = _Arcs(
+        source_state, arcs.target[by_source], source_edge.astype(np.int32), arcs.extra_ms[by_source], boards[by_source]
     )
+    entries = indptr_of_rows(state_edge, is_open.size), entry_order.astype(np.int32)
+    exits = indptr_of_rows(source_edge[plain], is_open.size), exit_order.astype(np.int64)
+    return _finish(is_open, sorted_arcs, entries, exits, state_edge, along)
 
 
-class _EdgeArcs(NamedTuple):
-    """Arcs of a graph whose states are directed edges: states, directed edges, and milliseconds of the turns."""
+class _Arcs(NamedTuple):
+    """Arcs in any order."""
 
-    source: Int32Array
-    target: Int32Array
-    source_edge: Int32Array
-    target_edge: Int32Array
+    source: Int32Array  # state
+    target: Int32Array  # state
+    edge: Int32Array  # directed edge that is left, or travelled in a graph of nodes
     extra_ms: Int64Array
+    boards: BoolArray  # whether a ferry is boarded
 
 
 def _turns(
@@ -315,13 +299,13 @@ def _with_zones(
     target: Int32Array,
     extra_ms: Int64Array,
     along: Chains,
-) -> tuple[_EdgeArcs, Int32Array, Int32Array, BoolArray]:
+) -> tuple[EdgeArcs, Int32Array, Int32Array, BoolArray]:
     """
     Return the arcs between states, with further states for destination-only zones that were entered from outside.
 
     Returns
     -------
-    arcs : _EdgeArcs
+    arcs : EdgeArcs
     state_of_edge : int32 array of shape (n_directed,)
         Plain state of each directed edge, -1 where closed.
     state_edge : int32 array of shape (n_states,)
@@ -340,7 +324,7 @@ def _with_zones(
     entered[inside] = edges.size + np.arange(inside.size, dtype=np.int32)
     target_state = np.where(zones.enters(source, target), entered[target], state_of_edge[target]).astype(np.int32)
     stays = zones.stays(source, target)
-    arcs = _EdgeArcs(
+    arcs = EdgeArcs(
         np.concatenate([state_of_edge[source], entered[source[stays]]]),
         np.concatenate([target_state, entered[target[stays]]]),
         np.concatenate([source, source[stays]]),
@@ -352,20 +336,19 @@ def _with_zones(
 
 def _finish(
     is_open: BoolArray,
-    n_states: int,
-    source: Int32Array,
-    target: Int32Array,
-    arc_edge: Int32Array,
-    extra_ms: Int64Array,
-    boards: BoolArray,
-    entry_indptr: Int64Array,
-    entry_states: Int32Array,
-    exit_indptr: Int64Array,
-    exit_arcs: Int64Array,
+    arcs: _Arcs,
+    entries: tuple[Int64Array, Int32Array],
+    exits: tuple[Int64Array, Int64Array],
     state_edge: Int32Array,
     along: Chains,
 ) -> Topology:
-    """Sort the arcs into the forward and the transposed CSR and find the components of the graph."""
+    """
+    Sort the arcs into the forward and the transposed CSR and find the components of the graph.
+
+    `entries` are the states by which each directed edge is entered, `exits` the arcs by which it is left, as CSR.
+    """
+    source, target, arc_edge, extra_ms, boards = arcs
+    (entry_indptr, entry_states), (exit_indptr, exit_arcs), n_states = entries, exits, state_edge.size
     indptr, order = order_by_row(source, n_states)
     place = np.empty(order.size, np.int64)
     place[order] = np.arange(order.size)

@@ -4,12 +4,22 @@ Apply turn restrictions to a graph of directed edges: remove turns, and add stat
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from traveltime_lab._arrays import BoolArray, Int32Array, Int64Array
-from traveltime_lab.streets.tables import (
-    StreetTables,
-)
+from traveltime_lab._arrays import AnyArray, BoolArray, Int32Array, Int64Array
+from traveltime_lab.streets.tables import StreetTables
+
+
+class EdgeArcs(NamedTuple):
+    """Arcs of a graph whose states are directed edges: states, directed edges, and milliseconds of the turns."""
+
+    source: Int32Array
+    target: Int32Array
+    source_edge: Int32Array
+    target_edge: Int32Array
+    extra_ms: Int64Array
 
 
 def apply_turn_bans(
@@ -45,26 +55,22 @@ def apply_turn_bans(
 
 def add_path_states(
     paths: list[tuple[bool, tuple[int, ...]]],
-    source_state: Int32Array,
-    target_state: Int32Array,
-    source_edge: Int32Array,
-    target_edge: Int32Array,
-    extra_ms: Int64Array,
+    arcs: EdgeArcs,
     state_of_edge: Int32Array,
     n_states: int,
     is_zone: BoolArray,
-) -> tuple[Int32Array, Int32Array, Int32Array, Int32Array, Int64Array, Int32Array]:
+) -> tuple[EdgeArcs, Int32Array]:
     """
     Add a state for every edge of a restricted path, so that its last turn can be removed for routes along the path.
 
     The states are the prefixes of the paths, as in the automaton of Aho and Corasick (CACM 1975): a turn leads to the
     longest prefix that is a suffix of the route so far. Paths over destination-only zones are ignored, because the
-    streets of these have additional states already.
+    streets of these have additional states already. Returns the arcs, and the directed edges of the added states.
     """
     paths = [(only, path) for only, path in paths if not any(is_zone[d] for d in path)]
     prefixes = {path[:k] for _, path in paths for k in range(2, len(path))}
     if not prefixes:
-        return source_state, target_state, source_edge, target_edge, extra_ms, np.zeros(0, np.int32)
+        return arcs, np.zeros(0, np.int32)
     ordered = sorted(prefixes)
     state_of_prefix = {prefix: n_states + i for i, prefix in enumerate(ordered)}
     refused = {path for only, path in paths if not only}
@@ -84,29 +90,25 @@ def add_path_states(
         return plain_target
 
     # Redirect arcs that begin a path to its first additional state.
-    target_state = target_state.copy()
+    arcs = arcs._replace(target=arcs.target.copy())
     rows: dict[int, list[int]] = {}
     interesting = {prefix[-1] for prefix in ordered} | {path[0] for _, path in paths}
-    is_plain = state_of_edge[source_edge] == source_state
-    for arc in np.flatnonzero(np.isin(source_edge, list(interesting)) & is_plain).tolist():
-        rows.setdefault(int(source_edge[arc]), []).append(arc)
+    is_plain = state_of_edge[arcs.source_edge] == arcs.source
+    for arc in np.flatnonzero(np.isin(arcs.source_edge, list(interesting)) & is_plain).tolist():
+        rows.setdefault(int(arcs.source_edge[arc]), []).append(arc)
     added: list[tuple[int, int, int, int, int]] = []
     for prefix in ordered:
         for arc in rows.get(prefix[-1], []):
-            state = next_state((*prefix, int(target_edge[arc])), int(target_state[arc]))
+            end = int(arcs.target_edge[arc])
+            state = next_state((*prefix, end), int(arcs.target[arc]))
             if state is not None:
-                added.append((state_of_prefix[prefix], state, prefix[-1], int(target_edge[arc]), int(extra_ms[arc])))
+                added.append((state_of_prefix[prefix], state, prefix[-1], end, int(arcs.extra_ms[arc])))
     for first in {path[0] for _, path in paths}:
         for arc in rows.get(first, []):
-            pair = (first, int(target_edge[arc]))
+            pair = (first, int(arcs.target_edge[arc]))
             if pair in state_of_prefix:
-                target_state[arc] = state_of_prefix[pair]
+                arcs.target[arc] = state_of_prefix[pair]
     new = np.array(added, dtype=np.int64).reshape(-1, 5)
-    return (
-        np.concatenate([source_state, new[:, 0].astype(np.int32)]),
-        np.concatenate([target_state, new[:, 1].astype(np.int32)]),
-        np.concatenate([source_edge, new[:, 2].astype(np.int32)]),
-        np.concatenate([target_edge, new[:, 3].astype(np.int32)]),
-        np.concatenate([extra_ms, new[:, 4]]),
-        np.array([prefix[-1] for prefix in ordered], np.int32),
-    )
+    columns: tuple[AnyArray, ...] = arcs
+    longer = (np.concatenate([old, new[:, k].astype(old.dtype)]) for k, old in enumerate(columns))
+    return EdgeArcs(*longer), np.array([prefix[-1] for prefix in ordered], np.int32)

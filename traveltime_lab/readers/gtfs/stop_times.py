@@ -7,7 +7,7 @@ A *course* is a pattern along one shape with one sequence of headsigns.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -157,19 +157,20 @@ def read_calls(
         rows = rows[~again]
     trip = trip[rows]
     begins = np.flatnonzero(np.concatenate([[True], trip[1:] != trip[:-1]])) if rows.size else np.zeros(0, np.int64)
-    indptr = np.append(begins, rows.size).astype(np.int64)
     trips = trip[begins].astype(np.int64)
     never = np.ones(len(trip_ids), np.bool_)
     never[trips] = False
     never &= trip_is_kept
     findings.add("trips.txt", "trip without stop times", rows=int(never.sum()), example=_example(trip_ids, never))
-    stop = stop[rows]
-    arriving, departing = _seconds(arrival[rows]), _seconds(departure[rows])
-    distance = along[rows] if has_along else np.zeros(0)
+    calls = _Calls(
+        np.append(begins, rows.size).astype(np.int64), stop[rows], _seconds(arrival[rows]), _seconds(departure[rows]),
+        along[rows] if has_along else np.zeros(0), pickup[rows], drop_off[rows],
+        headsign[rows] if headsign.size else headsign,
+    )  # fmt: skip
     status = np.zeros(trips.size, np.uint8)
     culprit = np.zeros(trips.size, np.int64)
     n_filled = np.zeros(3, np.int64)
-    stop_times.fill_times(indptr, stop, arriving, departing, distance, stop_lat, stop_lng, status, culprit, n_filled)
+    stop_times.fill_times(*calls[:5], stop_lat, stop_lng, status, culprit, n_filled)
     for code, reason in _WHY.items():
         bad = np.flatnonzero(status == code)
         if bad.size:
@@ -178,9 +179,10 @@ def read_calls(
     good = np.flatnonzero(status == stop_times.OK)
     if good.size == 0:
         raise GtfsError(f"{files.source}: no trip of the feed can be used: {_summary(findings)}", file=FILE)
+    if good.size < trips.size:
+        calls, trips = calls.of(good), trips[good]
     return _assembled(
-        indptr, good, trips, stop, arriving, departing, pickup[rows], drop_off[rows], distance, headsign, rows,
-        headsigns, trip_shape,
+        calls, trips, trip_shape[trips], headsigns,
         {
             "stop_times": int(n_read),
             "times_filled_in": {
@@ -192,30 +194,33 @@ def read_calls(
     )  # fmt: skip
 
 
+class _Calls(NamedTuple):
+    """CSR by trip of its stop times."""
+
+    indptr: Int64Array
+    stop: Int32Array
+    arrival: Int32Array
+    departure: Int32Array
+    along: FloatArray  # empty if the feed has none
+    pickup: UInt8Array
+    drop_off: UInt8Array
+    headsign: Int32Array  # likewise
+
+    def of(self, trips: IndexArray) -> _Calls:
+        """Return the stop times of some trips."""
+        indptr, at = chosen_rows(self.indptr, trips)
+        columns: tuple[Any, ...] = self[1:]
+        return _Calls(indptr, *(values[at] if values.size else values for values in columns))
+
+
 def _assembled(
-    indptr: Int64Array, good: IndexArray, trips: Int64Array,
-    stop: Int32Array, arrival: Int32Array, departure: Int32Array,
-    pickup: UInt8Array, drop_off: UInt8Array, along: FloatArray,
-    headsign: Int32Array, rows: IndexArray, headsigns: list[str],
-    trip_shape: Int32Array, facts: dict[str, Any],
-) -> TripCalls:  # fmt: skip
-    """Return the stop times of good trips, grouped by pattern and sorted by departure."""
-    if good.size < trips.size:
-        lengths = np.diff(indptr)
-        is_good = np.zeros(trips.size, np.bool_)
-        is_good[good] = True
-        on = np.repeat(is_good, lengths)
-        stop, arrival, departure = stop[on], arrival[on], departure[on]
-        pickup, drop_off, rows = pickup[on], drop_off[on], rows[on]
-        along = along[on] if along.size else along
-        trips = trips[good]
-        indptr = indptr_of(lengths[good])
-    if headsign.size:
-        headsign = headsign[rows]
+    calls: _Calls, trips: Int64Array, shape: Int32Array, headsigns: list[str], facts: dict[str, Any]
+) -> TripCalls:
+    """Return stop times grouped by pattern and sorted by departure, given the number and the shape of each trip."""
+    indptr, stop, arrival, departure, along, pickup, drop_off, headsign = calls
     keys = stop.astype(np.int64) << 8 | pickup.astype(np.int64) << 4 | drop_off
     pattern, leader = stop_times.group_rows(indptr, keys)
     pattern_rows = chosen_rows(indptr, leader)[1]
-    shape = trip_shape[trips]
     _, first_of_pair, pair = np.unique(
         pattern.astype(np.int64) << 32 | (shape.astype(np.int64) + 1), return_index=True, return_inverse=True
     )
