@@ -26,7 +26,7 @@ from traveltime_lab._arrays import (
 )
 from traveltime_lab.kernels.records import Ports, StopLinks
 from traveltime_lab.kernels.transit import walks as kernel
-from traveltime_lab.kernels.transit.walks import StatesAround, StopsAround, StopsOnEdges
+from traveltime_lab.kernels.transit.walks import StatesAround, StopsOnEdges
 from traveltime_lab.kernels.unreached import UNREACHED
 from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.modes.transportation import Transportation
@@ -100,7 +100,7 @@ class Walks:
     budget_ms : int
         Longest walk.
     by_stop : StatesAround
-    by_state : StopsAround
+    by_state : StopLinks
     cm : int32 array
         Lengths of the walks of `by_state` in centimetres.
     """
@@ -108,7 +108,7 @@ class Walks:
     is_leaving: bool
     budget_ms: int
     by_stop: StatesAround
-    by_state: StopsAround
+    by_state: StopLinks
     cm: Int32Array
 
 
@@ -187,7 +187,7 @@ def _walks(stops: LinkedStops, budget_s: int, is_leaving: bool) -> Walks:
 
     parts = side_by_side([functools.partial(search, *ends) for ends in itertools.pairwise(borders.tolist())])
     by_stop: StatesAround = joined_rows([around for around, _ in parts])
-    by_state = StopsAround(*kernel.turned(*by_stop, graph.topology.n_states))
+    by_state = StopLinks(*kernel.turned(*by_stop, graph.topology.n_states))
     lengths = by_stop.indptr, by_stop.states, np.concatenate([cm for _, cm in parts])
     cm = kernel.turned(*lengths, graph.topology.n_states)[2]
     return Walks(is_leaving, most_ms(budget_s), by_stop, by_state, cm)
@@ -226,17 +226,17 @@ def walk_links(
     n = len(snaps)
     borders = np.linspace(0, n, (settings.threads * 4 if n > 1000 else 1) + 1).astype(np.int64)
 
-    def link(first: int, last: int) -> StopsAround:
+    def link(first: int, last: int) -> StopLinks:
         here = rows_of(positions, first, last)
         reads = take_rows(ports, first, last)
         walks = here, reads, around.by_state, stops.on_edges, graph.directed, around.is_leaving, most_ms(budget_s)
-        found: StopsAround = (
+        found: StopLinks = (
             kernel.links_of_points(*walks) if times is None else kernel.best_links_of_points(*walks, times)
         )
         return found
 
     parts = side_by_side([functools.partial(link, *ends) for ends in itertools.pairwise(borders.tolist())])
-    return StopLinks(*joined_rows(parts))
+    return joined_rows(parts)
 
 
 def link_labels(

@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
-from traveltime_lab.kernels.records import Ports
+from traveltime_lab.kernels.records import Ports, StopLinks
 from traveltime_lab.kernels.street.road import TIME_SHIFT
-from traveltime_lab.kernels.transit.walks import WALK_MASK, StopsAround, straight_ms
+from traveltime_lab.kernels.transit.walks import WALK_MASK, straight_ms
 from traveltime_lab.kernels.unreached import NEVER, NEVER_KEY
 
 
@@ -23,7 +23,7 @@ class Rides(NamedTuple):
     """How places are reached from stops, or stops from places."""
 
     ports: Ports  # entry ports of each directed edge, or exit ports in a backward search
-    around: StopsAround  # stops around each state
+    around: StopLinks  # stops around each state
     stop_ms: np.ndarray  # int32 (n_stops,), travel time at each stop, `NEVER` if it was not reached
 
 

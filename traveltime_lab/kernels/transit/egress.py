@@ -43,7 +43,7 @@ def read_walks(positions, reads, state_keys, around, stop_ms, on_edges, directed
         Ports of each point, connectors included.
     state_keys : int64 array of shape (n_states,)
         From `traveltime_lab.kernels.transit.walks.spread`.
-    around : StopsAround
+    around : StopLinks
         Stops around each state.
     stop_ms : int32 array of shape (n_stops,)
         Travel time at each stop, `NEVER` if it was not reached.

@@ -12,6 +12,7 @@ import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
 from traveltime_lab.kernels.order import ascending
+from traveltime_lab.kernels.records import StopLinks
 from traveltime_lab.kernels.street.road import TIME_SHIFT, _grow, new_queue, search
 from traveltime_lab.kernels.street.turns import along_same_edge
 from traveltime_lab.kernels.unreached import NEVER, UNREACHED
@@ -28,14 +29,6 @@ class StatesAround(NamedTuple):
     indptr: np.ndarray  # int64 (n_stops + 1,)
     states: np.ndarray  # int32
     ms: np.ndarray  # int32, walking times, connector of the stop included
-
-
-class StopsAround(NamedTuple):
-    """CSR of the stops within walking distance of each state, or of each point."""
-
-    indptr: np.ndarray  # int64 (n_states + 1,), or (n_points + 1,)
-    stops: np.ndarray  # int32
-    ms: np.ndarray  # int32, walking times, all connectors included
 
 
 class StopsOnEdges(NamedTuple):
@@ -170,7 +163,7 @@ def links_of_points(positions, reads, around, on_edges, directed, is_leaving, bu
     positions : Positions
     reads : Ports
         Ports of each point, connectors included.
-    around : StopsAround
+    around : StopLinks
         Stops around each state.
     on_edges : StopsOnEdges
     directed : Directed
@@ -181,7 +174,7 @@ def links_of_points(positions, reads, around, on_edges, directed, is_leaving, bu
 
     Returns
     -------
-    StopsAround
+    StopLinks
         Stops around each point.
     """
     state_indptr, state_stops, state_ms = around
@@ -224,7 +217,7 @@ def links_of_points(positions, reads, around, on_edges, directed, is_leaving, bu
             best[found[k]] = NEVER
             at += 1
         indptr[i + 1] = at
-    return StopsAround(indptr, stops[:at].copy(), walk_ms[:at].copy())
+    return StopLinks(indptr, stops[:at].copy(), walk_ms[:at].copy())
 
 
 @kernel
@@ -243,7 +236,7 @@ def best_links_of_points(positions, reads, around, on_edges, directed, is_leavin
 
     Returns
     -------
-    StopsAround
+    StopLinks
         At most one stop for each point: of several equally fast ones the first.
     """
     state_indptr, state_stops, state_ms = around
@@ -275,7 +268,7 @@ def best_links_of_points(positions, reads, around, on_edges, directed, is_leavin
             stops[at], walk_ms[at] = nearest, walk
             at += 1
         indptr[i + 1] = at
-    return StopsAround(indptr, stops[:at].copy(), walk_ms[:at].copy())
+    return StopLinks(indptr, stops[:at].copy(), walk_ms[:at].copy())
 
 
 @kernel
