@@ -18,7 +18,7 @@ from traveltime_lab.server.app import create_app
 from traveltime_lab.server.atlas import Atlas
 from traveltime_lab.server.auth import Credentials
 from traveltime_lab.server.contract import responses
-from traveltime_lab.server.endpoints import matrix
+from traveltime_lab.server.endpoints import ways
 from traveltime_lab.server.endpoints.fares import minor_units
 
 #: Along the street: beginning, end, the stop in the middle, a walk from the beginning.
@@ -174,7 +174,7 @@ def monthly_fares(door: Door, kind: int, properties: tuple[int, ...] = (0,)) -> 
 def test_totals_on_the_fast_endpoint(morning: Door, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as context:
         # No route is built for them.
-        context.setattr(matrix, "find_routes", None)
+        context.setattr(ways, "find_routes", None)
         found = fast_fares(morning)
     assert found["p1"]["fares"] == {"tickets_total": [single(1.4, "EUR"), single(2.0, "CHF")]}
     assert found["p2"]["fares"] == {"tickets_total": [single(1.4, "EUR")]}
@@ -204,7 +204,7 @@ def test_fares_in_protocol_buffers(morning: Door) -> None:
 
 
 def test_fares_of_fast_searches_have_a_bound(morning: Door, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(matrix, "_MOST_MEASURED", 2)
+    monkeypatch.setattr(ways, "_MOST_MEASURED", 2)
     assert all(set(entry) == {"travel_time"} for entry in fast_fares(morning).values())
     assert monthly_fares(morning, 0)[1] == [-1, -1, -1]
 

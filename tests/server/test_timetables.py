@@ -10,7 +10,7 @@ import pytest
 import traveltime_lab as tl
 from tests.support.door import Door, assert_error, coords, locations, matrix_search, ok, polygons, time_map_search
 from tests.support.protobuf import asked, matrix_message
-from traveltime_lab.server.endpoints import routes
+from traveltime_lab.server.endpoints import ways
 from traveltime_lab.transit import timetable
 
 #: Places of Porto Alegre and a Tuesday of its timetable.
@@ -110,7 +110,7 @@ def test_journeys_of_a_window(door: Door, timetabled: tl.Network, monkeypatch: p
             assert entry["route"]["departure_time"] < entry["route"]["arrival_time"]
     at_once = entries(properties=["travel_time", "distance", "distance_breakdown", "route"])
     # Distances without routes are those of the routes, by mode too, and no route is built for them.
-    monkeypatch.setattr(routes, "find_routes", None)
+    monkeypatch.setattr(ways, "find_routes", None)
     for wanted in (("travel_time", "distance"), ("distance", "distance_breakdown"), ("distance_breakdown",)):
         for most in (1, 3):
             measured = entries(range={**window, "max_results": most}, properties=list(wanted))

@@ -15,9 +15,9 @@ from traveltime_lab.question import MomentLike
 from traveltime_lab.search.time_map import shape_style
 from traveltime_lab.server.atlas import Atlas, Map
 from traveltime_lab.server.contract.limits import DEFAULT_LEVEL_OF_DETAIL
-from traveltime_lab.server.endpoints.matrix import times
-from traveltime_lab.server.endpoints.searches import TYPICAL, query
+from traveltime_lab.server.endpoints.searches import TYPICAL, Trips, query
 from traveltime_lab.server.endpoints.shapes import draw
+from traveltime_lab.server.endpoints.ways import find_ways
 from traveltime_lab.surfaces.level_of_detail import parse_level_of_detail
 from traveltime_lab.transit.timetable import service_warnings_to
 
@@ -61,4 +61,4 @@ def try_out(item: Map, kind: str, moment: MomentLike) -> None:
     asked = query(item.network, Transportation(kind), moment, is_arrival=False, limit=_LIMIT_S)
     detail = parse_level_of_detail(DEFAULT_LEVEL_OF_DETAIL).downgraded(_LIMIT_S)
     draw(asked, lng, lat, _LIMIT_S, shape_style(detail))
-    times(asked, lng, lat, np.array([lng]), np.array([lat]), _LIMIT_S, with_distance=True)
+    find_ways(Trips.of(asked, lng, lat, np.array([lng]), np.array([lat])), _LIMIT_S, {"distance"})

@@ -9,10 +9,8 @@ take 50 ms, and the structs of an answer are made and written in 30 ms.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import repeat
+from collections.abc import Sequence
 from operator import attrgetter
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -22,11 +20,9 @@ from traveltime_lab._arrays import Int64Array
 from traveltime_lab.runtime.interrupts import checkpoint
 from traveltime_lab.server.contract.decode import is_faulty
 from traveltime_lab.server.contract.errors import shown
-from traveltime_lab.server.contract.properties import ON_THE_WIRE
 from traveltime_lab.server.contract.requests import LocatedRequest, LocatedSearch, Location
 from traveltime_lab.server.contract.responses import Properties
 from traveltime_lab.server.contract.rules import Report, iter_searches
-from traveltime_lab.server.endpoints.fares import tickets_total
 
 _UNKNOWN = "must be the id of a location of this request; got {!r}"
 
@@ -108,42 +104,6 @@ class Places:
     def targets(self, search: LocatedSearch) -> Int64Array:
         """Return the positions of the targets of a search, in its order, each once."""
         return self._targets[id(search)]
-
-    def reached(
-        self,
-        rows: Int64Array,
-        numbers: Mapping[str, list[Any]],
-        breakdown: tuple[str, Int64Array] | None,
-        totals: Sequence[dict[str, float] | None] | None,
-        *,
-        is_fast: bool,
-    ) -> list[Reached]:
-        """
-        Return reached places with the properties of each.
-
-        Parameters
-        ----------
-        rows : int64 array of shape (n,)
-            Int64Array.
-        numbers : mapping of str to list of length n
-            Properties that are numbers, by name.
-        breakdown : (str, int64 array of shape (n,)), optional
-            The mode of all of the distance, and the distance.
-        totals : sequence of dict of str to float, or None, of length n, optional
-            What trips cost by currency; None where it is not known.
-        is_fast : bool
-            Whether properties are one object for each place, not a list.
-        """
-        known: dict[str, Iterable[object]] = {**numbers}
-        if breakdown is not None:
-            known["distance_breakdown"] = [
-                [{"mode": breakdown[0], "distance": metres}] for metres in breakdown[1].tolist()
-            ]
-        if totals is not None:
-            known["fares"] = [UNSET if each is None else {"tickets_total": tickets_total(each)} for each in totals]
-        last = max((ON_THE_WIRE.index(name) for name in known), default=0)
-        entries = map(Properties, *(known.get(name, repeat(UNSET, rows.size)) for name in ON_THE_WIRE[: last + 1]))
-        return list(map(Reached, self.names(rows), entries if is_fast else zip(entries, strict=True)))
 
     def names(self, positions: Int64Array) -> list[str]:
         """Return the ids at positions."""

@@ -4,7 +4,7 @@ Answers about postcodes, districts and sectors, over the table of zones that a s
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Literal, TypeVar
 
 import msgspec
@@ -13,7 +13,6 @@ import numpy as np
 from traveltime_lab._arrays import Int64Array
 from traveltime_lab.network.network import Network
 from traveltime_lab.runtime.interrupts import checkpoint
-from traveltime_lab.search.properties import wants_length
 from traveltime_lab.server.atlas import Atlas, Map
 from traveltime_lab.server.contract import limits
 from traveltime_lab.server.contract.area_requests import (
@@ -24,17 +23,17 @@ from traveltime_lab.server.contract.area_requests import (
     ZonesSearch,
 )
 from traveltime_lab.server.contract.errors import NOT_COVERED, SearchFailure
-from traveltime_lab.server.contract.properties import number_values
 from traveltime_lab.server.contract.responses import Properties
-from traveltime_lab.server.endpoints.matrix import Times, times
-from traveltime_lab.server.endpoints.routes import needs_routes, routes_of, way_entry
 from traveltime_lab.server.endpoints.searches import (
     RefusedError,
+    Trips,
     answer_of_maps,
     by_search_id,
     each_search,
+    most_ways,
     question_of,
 )
+from traveltime_lab.server.endpoints.ways import Ways, find_ways
 from traveltime_lab.server.postcodes import Zones, statistics
 
 _A = TypeVar("_A")
@@ -44,7 +43,7 @@ class Postcode(msgspec.Struct):
     """A reachable postcode."""
 
     code: str
-    properties: list[Properties]
+    properties: Sequence[Properties]
 
 
 class PostcodesResult(msgspec.Struct):
@@ -93,19 +92,13 @@ def _answered(
     return answer_of_maps(atlas, search, search.coords.lng, search.coords.lat, ask)
 
 
-def _times(
-    network: Network,
-    zones: Zones,
-    inside: Int64Array,
-    path: str,
-    search: PostcodeSearch,
-    limit: int,
-    *,
-    with_distance: bool = False,
-) -> Times:
-    asked = question_of(network, path, search, limit=limit)
-    place = search.coords.lng, search.coords.lat
-    return times(asked, *place, zones.lng[inside], zones.lat[inside], limit, with_distance=with_distance)
+def _ways(
+    network: Network, zones: Zones, inside: Int64Array, path: str, search: PostcodeSearch, limit: int,
+    wanted: Collection[str] = (), n_best: int = 1,
+) -> Ways:  # fmt: skip
+    asked, place = question_of(network, path, search, limit=limit), search.coords
+    trips = Trips.of(asked, place.lng, place.lat, zones.lng[inside], zones.lat[inside])
+    return find_ways(trips, limit, wanted, n_best)
 
 
 def postcode_results(atlas: Atlas, zones: Zones | None, request: PostcodesRequest) -> list[PostcodesResult]:
@@ -117,23 +110,10 @@ def postcode_results(atlas: Atlas, zones: Zones | None, request: PostcodesReques
     def on_map(
         path: str, search: PostcodesSearch, network: Network, table: Zones, inside: Int64Array
     ) -> PostcodesResult:
-        wanted: set[str] = set(search.properties)
-        if needs_routes(search):
-            place = search.coords.lng, search.coords.lat
-            listed = routes_of(network, path, search, *place, table.lng[inside], table.lat[inside])
-            found = [
-                Postcode(table.postcodes[i], [way_entry(way, wanted) for way in each])
-                for i, each in zip(inside.tolist(), listed, strict=True)
-                if each
-            ]
-            return PostcodesResult(search.id, found)
-        known = _times(network, table, inside, path, search, search.travel_time, with_distance=wants_length(wanted))
-        columns = number_values(wanted, known.travel_time, known.distance)
-        found = []
+        known = _ways(network, table, inside, path, search, search.travel_time, search.properties, most_ways(search))
         checkpoint()
-        for k, i in enumerate(inside[known.reached].tolist()):
-            entry = Properties(**{name: values[k] for name, values in columns.items()})
-            found.append(Postcode(table.postcodes[i], [entry]))
+        others, groups = known.by_place(search.properties)
+        found = [Postcode(table.postcodes[i], each) for i, each in zip(inside[others].tolist(), groups, strict=True)]
         return PostcodesResult(search.id, found)
 
     return by_search_id(each_search(request, PostcodesSearch, answer))
@@ -159,10 +139,10 @@ def zone_results(
         names, zone_of = np.unique(codes, return_inverse=True)
         wanted = set(search.properties)
         limit = limits.MAX_TRAVEL_TIME_S if "travel_time_all" in wanted else search.travel_time
-        known = _times(network, table, inside, path, search, limit)
+        known = _ways(network, table, inside, path, search, limit)
         is_within = known.travel_time <= search.travel_time
         total = np.bincount(zone_of, minlength=names.size)
-        zone = zone_of[inside[known.reached]]
+        zone = zone_of[inside[known.other]]
         reached = np.bincount(zone[is_within], minlength=names.size)
         threshold = search.reachable_postcodes_threshold or 0.0
         listed = []

@@ -183,6 +183,12 @@ def window_of(search: Search) -> SimpleRange | FullRange | None:
     return window
 
 
+def most_ways(search: Search) -> int:
+    """Return the largest number of ways to a place that a search asks for."""
+    window = window_of(search)
+    return 1 if window is None else window.max_results or 1
+
+
 def is_arrival(path: str) -> bool:
     """Return whether the trips of the search at a JSON path end at its place."""
     array = path.rpartition(".")[2].partition("[")[0]

@@ -20,14 +20,13 @@ from traveltime_lab.server.endpoints.cells import cell_results, known_centres
 from traveltime_lab.server.endpoints.locations import Places
 from traveltime_lab.server.endpoints.matrix import matrix_results
 from traveltime_lab.server.endpoints.postcodes import postcode_results, zone_results
-from traveltime_lab.server.endpoints.routes import route_results
 from traveltime_lab.server.endpoints.shapes import shape_results
 from traveltime_lab.server.formats import FAST_SHAPE_FORMATS, JSON, SHAPE_FORMATS, negotiate
 from traveltime_lab.surfaces.grids import Grid
 
 _R = TypeVar("_R", bound=requests.Request)
 _S = TypeVar("_S", requests.TimeMapRequest, requests.FastTimeMapRequest, requests.DistanceMapRequest)
-_M = TypeVar("_M", requests.MatrixRequest, requests.FastMatrixRequest)
+_M = TypeVar("_M", requests.MatrixRequest, requests.FastMatrixRequest, requests.RoutesRequest)
 _C = TypeVar(
     "_C",
     area_requests.H3Request,
@@ -110,24 +109,17 @@ def _listed_points(call: Call) -> Answer:
     request = queries.matrix_request(queries.read_query(call.query, queries.MatrixQuery))
     places.check(request, _never)
     call.count(request)
-    return _results(call, matrix_results(call, request, places, is_fast=False))
+    return _results(call, matrix_results(call, request, places))
 
 
-def _matrix(kind: type[_M], *, is_fast: bool = False) -> Callable[[Call], Answer]:
+def _matrix(kind: type[_M]) -> Callable[[Call], Answer]:
     def answer(call: Call) -> Answer:
         negotiate(call.headers.get("accept"))
         places = Places()
         request = _decoded(call, kind, (*rules.SEARCHES, places.check))
-        return _results(call, matrix_results(call, request, places, is_fast=is_fast))
+        return _results(call, matrix_results(call, request, places))
 
     return answer
-
-
-def _routes(call: Call) -> Answer:
-    negotiate(call.headers.get("accept"))
-    places = Places()
-    request = _decoded(call, requests.RoutesRequest, (*rules.SEARCHES, places.check))
-    return _found_routes(call, request, places)
 
 
 def _queried_route(call: Call) -> Answer:
@@ -136,13 +128,7 @@ def _queried_route(call: Call) -> Answer:
     request = queries.routes_request(queries.read_query(call.query, queries.RoutesQuery))
     places.check(request, _never)
     call.count(request)
-    return _found_routes(call, request, places)
-
-
-def _found_routes(call: Call, request: requests.RoutesRequest, places: Places) -> Answer:
-    with call.lap("engine"):
-        found = route_results(call.atlas, request, places)
-    return _results(call, found)
+    return _results(call, matrix_results(call, request, places))
 
 
 def _never(path: str, text: str) -> None:
@@ -229,7 +215,7 @@ ENDPOINTS: Final = (
     ),
     Endpoint(
         "POST", "/v4/time-filter/fast", "Travel times of a typical weekday morning",
-        _matrix(requests.FastMatrixRequest, is_fast=True), requests.FastMatrixRequest, "FastMatrix",
+        _matrix(requests.FastMatrixRequest), requests.FastMatrixRequest, "FastMatrix",
     ),
     Endpoint(
         "POST", "/v4/time-filter/postcodes", "Reachable postcodes", _postcodes, area_requests.PostcodesRequest,
@@ -245,7 +231,7 @@ ENDPOINTS: Final = (
     ),
     Endpoint("GET", "/v4/routes", "One simple route", _queried_route, queries.RoutesQuery, "Matrix"),
     Endpoint(
-        "POST", "/v4/routes", "Routes with directions", _routes, requests.RoutesRequest,
+        "POST", "/v4/routes", "Routes with directions", _matrix(requests.RoutesRequest), requests.RoutesRequest,
         "Matrix",
     ),
     Endpoint(

@@ -25,16 +25,17 @@ from traveltime_lab.server.contract import limits
 from traveltime_lab.server.contract.errors import NO_FARES, NO_TIMETABLE, NOT_COVERED, Failure, plain_failure
 from traveltime_lab.server.endpoints.cells import find_cells
 from traveltime_lab.server.endpoints.fares import minor_units
-from traveltime_lab.server.endpoints.matrix import Times, times
 from traveltime_lab.server.endpoints.searches import (
     TYPICAL,
     NotCoveredError,
     NoTimetableError,
     RefusedError,
+    Trips,
     first_answer,
     query,
 )
 from traveltime_lab.server.endpoints.table import Endpoint
+from traveltime_lab.server.endpoints.ways import Ways, find_ways
 from traveltime_lab.server.protobuf import messages
 from traveltime_lab.server.protobuf.messages import Search
 from traveltime_lab.surfaces.grids import Grid
@@ -58,6 +59,8 @@ _STATION_TIMES: Final = (
     ("walkingTimeToStation", "walking_time", "WALK"),
     ("drivingTimeToStation", "driving_time_to_station", "DRIVE"),
 )
+#: Properties by their number in TimeFilterFastRequest.Property.
+_PROPERTIES: Final = {0: "fares", 1: "distance"}
 _STATISTICS: Final = ("mean", "min", "max")
 
 #: ErrorType in the order of its numbers. Source: docs/contract.md, 8.8.
@@ -235,7 +238,7 @@ def _matrix(call: Call) -> Answer:
             text = f"there must be at most {limits.MAX_PROTO_TARGETS} targets; got {deltas.size // 2}"
             raise ProtoFailure("INVALID_PROTO_REQUEST", text)
         properties = set(search.message.properties)
-        if not properties <= {0, 1}:
+        if not properties <= _PROPERTIES.keys():
             raise ProtoFailure("INVALID_PROTO_REQUEST", f"there is no property {max(properties)}")
         lats, lngs = lat + deltas[0::2] / 1e5, lng + deltas[1::2] / 1e5
         is_beyond = np.abs(lngs) > 180.0
@@ -249,16 +252,14 @@ def _matrix(call: Call) -> Answer:
             text = "the location of the search and its targets are on different maps"
             raise ProtoFailure("SOURCE_NOT_IN_GEOMETRY", text)
 
-        def ask(choice: tuple[Map, BoolArray]) -> tuple[Int64Array, Times]:
+        def ask(choice: tuple[Map, BoolArray]) -> tuple[Int64Array, Ways]:
             item, inside = choice[0], np.flatnonzero(choice[1] & (np.abs(lats) <= 90.0))
             if 0 in properties and not item.has_fares:
                 raise RefusedError(NO_FARES, "")
             limit = max(travel_time, 1)
             asked = query(item.network, transportation, TYPICAL, is_arrival=search.is_arrival, limit=limit)
-            return inside, times(
-                asked, lng, lat, lngs[inside], lats[inside], limit,
-                with_distance=1 in properties, with_fares=0 in properties,
-            )  # fmt: skip
+            trips = Trips.of(asked, lng, lat, lngs[inside], lats[inside])
+            return inside, find_ways(trips, limit, {_PROPERTIES[number] for number in properties}, is_fast=True)
 
         try:
             inside, found = first_answer(choices, ask)
@@ -268,7 +269,7 @@ def _matrix(call: Call) -> Answer:
     with call.lap("encode"):
         seconds = np.full(lats.size, -1, np.int64)
         within = found.travel_time <= travel_time
-        reached = inside[found.reached[within]]
+        reached = inside[found.other[within]]
         seconds[reached] = found.travel_time[within]
         metres = fares = None
         if 1 in properties:

@@ -1,0 +1,215 @@
+"""
+Ways between the place of a search and others, with what the search asks for.
+
+`find_ways` takes the least that is enough: the arrays of a matrix, outlines of journeys, or whole routes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise, repeat
+from typing import Any, Final
+
+import numpy as np
+from msgspec import UNSET
+
+from traveltime_lab._arrays import Int64Array
+from traveltime_lab.itinerary import Route
+from traveltime_lab.kernels.unreached import UNREACHED
+from traveltime_lab.limits import MAX_ROUTE_TIME_S
+from traveltime_lab.modes.table import MODES
+from traveltime_lab.rounding import half_up
+from traveltime_lab.runtime.interrupts import checkpoint
+from traveltime_lab.search.pair_times import pair_times, poured, reachable_pairs
+from traveltime_lab.search.pairs import metres_of, seconds_of
+from traveltime_lab.search.properties import wants_length
+from traveltime_lab.search.routes import find_routes
+from traveltime_lab.server.contract.moments import write_moment
+from traveltime_lab.server.contract.properties import ON_THE_WIRE, number_values
+from traveltime_lab.server.contract.responses import Properties
+from traveltime_lab.server.endpoints.fares import fares_entry, tickets_total
+from traveltime_lab.server.endpoints.searches import Trips
+from traveltime_lab.transit.outlines import outlines
+
+#: Places to which fares are found without routes.
+_MOST_MEASURED: Final = 2_000
+_NOTHING: Final = np.empty(0, np.int64)
+
+
+@dataclass(frozen=True)
+class Ways:
+    """
+    Ways between one place and others. Ways to the same place are neighbours, the quickest first.
+
+    Attributes
+    ----------
+    other : int64 array of shape (n,)
+        Position of the other place of each way, ascending.
+    travel_time : int64 array of shape (n,)
+        Seconds.
+    distance : int64 array of shape (n,), optional
+        Metres.
+    breakdowns : list of length n, optional
+        Metres by mode as in docs/contract.md, 6.2.
+    totals : list of dict of str to float, or None, of length n, optional
+        What trips cost by currency; None for a trip with a ride whose fare is not known.
+    routes : list of Route, of length n, optional
+    """
+
+    other: Int64Array
+    travel_time: Int64Array
+    distance: Int64Array | None = None
+    breakdowns: list[list[dict[str, Any]]] | None = None
+    totals: list[dict[str, float] | None] | None = None
+    routes: list[Route] | None = None
+
+    def entries(self, wanted: Collection[str]) -> Iterator[Properties]:
+        """Return what was asked for of each way."""
+        known: dict[str, Iterable[object]] = {**number_values(wanted, self.travel_time, self.distance)}
+        if self.breakdowns is not None:
+            known["distance_breakdown"] = self.breakdowns
+        if self.totals is not None:
+            known["fares"] = [UNSET if each is None else {"tickets_total": tickets_total(each)} for each in self.totals]
+        if self.routes is not None and "fares" in wanted:
+            known["fares"] = [fares_entry(route) or UNSET for route in self.routes]
+        if self.routes is not None and "route" in wanted:
+            known["route"] = [_route(route) for route in self.routes]
+        last = max((ON_THE_WIRE.index(name) for name in known), default=0)
+        return map(Properties, *(known.get(name, repeat(UNSET, self.other.size)) for name in ON_THE_WIRE[: last + 1]))
+
+    def by_place(self, wanted: Collection[str]) -> tuple[Int64Array, Iterable[Sequence[Properties]]]:
+        """Return the positions of the places that are reached, and what was asked for of the ways to each."""
+        entries, first = self.entries(wanted), np.flatnonzero(np.diff(self.other, prepend=-1))
+        if first.size == self.other.size:
+            return self.other, zip(entries, strict=True)
+        every = list(entries)
+        return self.other[first], (every[a:b] for a, b in pairwise([*first.tolist(), len(every)]))
+
+
+def find_ways(
+    trips: Trips, limit: int | None, wanted: Collection[str], n_best: int = 1, *, is_fast: bool = False
+) -> Ways:
+    """
+    Return the ways of a search.
+
+    Parameters
+    ----------
+    trips : Trips
+        With a window, the times are the least of it.
+    limit : int, optional
+        Seconds; None for any time that routes may take.
+    wanted : collection of str
+        Names of properties.
+    n_best : int, default 1
+        Largest number of ways to a place, with a window.
+    is_fast : bool, default False
+        Whether fares are totals, which need no routes; those of trips with vehicles or ferries are found only for a few
+        thousand places.
+    """
+    if not len(trips.others):
+        return Ways(_NOTHING, _NOTHING)
+    is_by_mode, is_by_timetable = "distance_breakdown" in wanted, trips.query.transit is not None
+    is_by_ferry = not is_by_timetable and not MODES[trips.query.transportation.type].is_on_streets
+    if limit is None or (not is_fast and not {"route", "fares"}.isdisjoint(wanted)) or (is_by_mode and is_by_ferry):
+        return _routed(trips, limit, n_best, is_by_mode=is_by_mode)
+    if is_by_timetable and (is_by_mode or n_best > 1):
+        return _outlined(trips, limit, wanted, n_best)
+    return _reached(trips, limit, wanted)
+
+
+def _reached(trips: Trips, limit: int, wanted: Collection[str]) -> Ways:
+    """Return ways with times, distances and totals."""
+    query = replace(trips.query, needs_length=wants_length(wanted) or "distance_breakdown" in wanted)
+    found = reachable_pairs(query, trips.pairs, limit)
+    other = trips.other_of(poured(found.origins), poured(found.destinations)).astype(np.int64)
+    metres = half_up(poured(found.metres)).astype(np.int64) if query.needs_length else None
+    breakdowns = None
+    if metres is not None and "distance_breakdown" in wanted:
+        mode = query.transportation.street.leg
+        breakdowns = [[{"mode": mode, "distance": each}] for each in metres.tolist()]
+    totals = _totals(replace(trips.take(other), query=query)) if "fares" in wanted else None
+    return Ways(other, poured(found.seconds).astype(np.int64), metres, breakdowns, totals)
+
+
+def _totals(trips: Trips) -> list[dict[str, float] | None] | None:
+    """Return what the quickest trips to the other places cost, None where it is not known, or of too many places."""
+    transit, n = trips.query.transit, len(trips.others)
+    if transit is None and not trips.query.transportation.type.endswith("+ferry"):
+        # Trips on foot, by bicycle or by car alone need no tickets.
+        return [{}] * n
+    if n > _MOST_MEASURED:
+        return None
+    if transit is not None and not transit.window:
+        outlined = outlines(transit, trips.pairs, with_totals=True)
+        return [None if each is None else each.totals for each in outlined]
+    totals: list[dict[str, float] | None] = [None] * n
+    found = find_routes(replace(trips.query.with_limit(MAX_ROUTE_TIME_S), needs_length=False), trips.pairs)
+    others = trips.other_of(found.pairs.origin_of, found.pairs.destination_of)
+    for other, route in zip(others, found.routes, strict=True):
+        if route is not None and route.fares is not None:
+            totals[other] = route.fares.totals
+    return totals
+
+
+def _outlined(trips: Trips, limit: int, wanted: Collection[str], n_best: int) -> Ways:
+    """Return ways by timetable with times, and with distances, also by mode."""
+    is_by_mode, transit = "distance_breakdown" in wanted, trips.query.transit
+    assert transit is not None
+    query = replace(trips.query, needs_length=wants_length(wanted) and not is_by_mode)
+    found = pair_times(query, trips.pairs, limit, n_best=n_best)
+    rows = np.flatnonzero(found.labels != UNREACHED)
+    pairs, labels = found.pairs.take(rows), found.labels[rows]
+    metres = metres_of(labels) if query.needs_length else None
+    breakdowns = None
+    if is_by_mode:
+        moments = None if found.moments is None else [found.moments[row] for row in rows.tolist()]
+        outlined = [each for each in outlines(transit, pairs, moments) if each is not None]
+        assert len(outlined) == rows.size  # the same journeys
+        metres = np.array([each.distance for each in outlined])
+        breakdowns = [_by_mode(each.metres) for each in outlined]
+    other = trips.other_of(pairs.origin_of, pairs.destination_of)
+    seconds = seconds_of(labels).astype(np.int64)
+    return Ways(other, seconds, None if metres is None else half_up(metres).astype(np.int64), breakdowns)
+
+
+def _routed(trips: Trips, limit: int | None, n_best: int, *, is_by_mode: bool) -> Ways:
+    """Return ways with whole routes."""
+    reached = np.arange(len(trips.others))
+    if limit is not None:
+        # A matrix is quicker than routes to places that are not within the limit.
+        within = reachable_pairs(replace(trips.query, needs_length=False), trips.pairs, limit)
+        reached = trips.other_of(poured(within.origins), poured(within.destinations)).astype(np.intp)
+        if not reached.size:
+            return Ways(_NOTHING, _NOTHING)
+    trips = replace(trips.take(reached), query=trips.query.with_limit(MAX_ROUTE_TIME_S))
+    found = find_routes(trips.query, trips.pairs, n_best=n_best)
+    other = reached[trips.other_of(found.pairs.origin_of, found.pairs.destination_of)]
+    is_kept = [each is not None and (limit is None or each.travel_time <= limit) for each in found.routes]
+    kept = np.flatnonzero(is_kept)
+    routes: list[Route] = found.routes[kept].tolist()
+    metres = np.array([route.distance for route in routes])
+    breakdowns = [_by_mode(route.distance_breakdown) for route in routes] if is_by_mode else None
+    seconds = np.array([route.travel_time for route in routes], np.int64)
+    return Ways(other[kept], seconds, half_up(metres).astype(np.int64), breakdowns, routes=routes)
+
+
+def _by_mode(breakdown: dict[str, float]) -> list[dict[str, Any]]:
+    """Return metres by mode as in docs/contract.md, 6.2."""
+    return [{"mode": mode, "distance": int(half_up(metres))} for mode, metres in breakdown.items()]
+
+
+def _route(route: Route) -> Any:
+    """Return a route as in docs/contract.md, 6.4."""
+    checkpoint()
+    if route.departure_time is None or route.arrival_time is None:
+        return UNSET
+    parts = route.parts()
+    for before, after in pairwise(parts):
+        # Ends that are one place may differ in their last bit; clients compare them.
+        after["coords"][0] = before["coords"][-1]
+    return {
+        "departure_time": write_moment(route.departure_time),
+        "arrival_time": write_moment(route.arrival_time),
+        "parts": parts,
+    }
