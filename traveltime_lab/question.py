@@ -1,14 +1,14 @@
 """
 What is asked of a network: the arguments that all searches share, as one value.
 
-The public functions, the service, the widget and `explain` all make a `Question`, and ask a network with
+The public functions, the service, large jobs and `explain` all make a `Question`, and ask a network with
 `traveltime_lab.search.query.Query.of`.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, TypeAlias, TypedDict
 
 import numpy as np
@@ -19,7 +19,7 @@ from traveltime_lab.errors import InputError, UnsupportedError
 from traveltime_lab.limits import MAX_WINDOW_S
 from traveltime_lab.modes.snapping import Snapping, as_snapping
 from traveltime_lab.modes.transportation import Transportation, as_transportation
-from traveltime_lab.moments import Moment, resolve_moments
+from traveltime_lab.moments import WEEKDAY_MORNING, Moment, resolve_moments
 
 Metric = Literal["time", "distance"]
 MomentLike: TypeAlias = dt.datetime | pd.Timestamp | np.datetime64 | str | None
@@ -136,6 +136,22 @@ class Question:
         if window is not None and limit:
             seconds = whole(window, "window", 1, MAX_WINDOW_S, "seconds")
         return cls(means, snap, moment, is_arrival, limit, seconds, metric, percents, with_share, with_least)
+
+    @property
+    def moments(self) -> dict[str, Moment | None]:
+        """The moment as the arguments `departure_time` and `arrival_time`."""
+        departure, arrival = (None, self.moment) if self.is_arrival else (self.moment, None)
+        return {"departure_time": departure, "arrival_time": arrival}
+
+    def to_json(self, day: dt.date | None) -> dict[str, Any]:
+        """Return means, moment and snapping as values of JSON, with the date of a network for a typical moment."""
+        moment = self.moment.isoformat() if isinstance(self.moment, dt.datetime) else self.moment and self.moment.value
+        return {
+            "transportation": asdict(self.transportation),
+            "arrival_time" if self.is_arrival else "departure_time": moment,
+            **({} if day is None else {WEEKDAY_MORNING.value: day.isoformat()}),
+            "snapping": asdict(self.snapping),
+        }
 
     def using(self, **options: Any) -> Question:
         """Return the question with changed options of its transportation."""

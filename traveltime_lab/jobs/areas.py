@@ -22,7 +22,7 @@ import shapely
 from traveltime_lab._checks import whole
 from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.crs import WGS84
-from traveltime_lab.jobs.job import Job, Places, moments_of, open_network, question_of, receipt_of, schema_of
+from traveltime_lab.jobs.job import Job, Places, open_network, receipt_of, schema_of
 from traveltime_lab.jobs.run import run
 from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.modes.transportation import Transportation
@@ -31,7 +31,7 @@ from traveltime_lab.points import PointsLike
 from traveltime_lab.question import MomentLike
 from traveltime_lab.runtime.progress import Progress
 from traveltime_lab.runtime.threads import side_by_side
-from traveltime_lab.search.time_map import area_query, area_table
+from traveltime_lab.search.time_map import ShapeStyle, area_query, area_table
 from traveltime_lab.settings import settings
 from traveltime_lab.surfaces.level_of_detail import DEFAULT_LEVEL
 
@@ -126,9 +126,10 @@ buffer_distance, remove_water_bodies, snapping, window, percentile
         level_of_detail=level_of_detail, **shape_options,
     )  # fmt: skip
     starts = Places.read(origins, "origins", opened)
-    seconds = None if window is None or query.transit is None else query.transit.window
-    limit = limits[0] if len(limits) == 1 else list(limits)
-    question = question_of(query, limit, window=seconds, percentile=percentile, style=asdict(style))
+    question = query.question
+    spread = {"window": question.window or None, "percentile": percentile}
+    limit = {"travel_time": limits[0] if len(limits) == 1 else list(limits)}
+    parameters = {**limit, **question.to_json(query.day), **spread, "style": asdict(style)}
     columns = {
         "origin": (starts.label_type, ""),
         "travel_time": (pa.int32(), "s"),
@@ -137,25 +138,26 @@ buffer_distance, remove_water_bodies, snapping, window, percentile
         "geometry": (pa.binary(), "degree"),
     }
     known = {
-        "travel_time": limit,
-        "transportation": query.transportation,
-        **moments_of(query),
-        "snapping": query.snapping,
-        "window": seconds,
-        "percentile": percentile,
+        **limit,
+        "transportation": question.transportation,
+        **question.moments,
+        "snapping": question.snapping,
+        **spread,
         "level_of_detail": level_of_detail,
         **shape_options,
     }
-    receipt = receipt_of(opened, "write_areas", known, origins=starts)
+    receipt = receipt_of(query, "write_areas", known, origins=starts)
     job = AreaJob(
         network=opened,
         source=source,
         fingerprint=opened.fingerprint,
-        arguments=known,
         question=question,
-        schema=schema_of(opened, question, columns, receipt, geo=_geo_metadata()),
+        parameters=parameters,
+        schema=schema_of(opened, parameters, columns, receipt, geo=_geo_metadata()),
         origins=starts,
         rows_per_part=min(size, len(starts)),
+        limits=limits,
+        style=style,
     )
     return run(job, path, executor, progress)
 
@@ -175,21 +177,20 @@ def _geo_metadata() -> str:
 class AreaJob(Job):
     """The isochrones of all origins; see `Job`."""
 
+    limits: tuple[int, ...]
+    style: ShapeStyle
+
     kind: ClassVar[str] = "areas"
     unit: ClassVar[str] = "area"
 
-    def _prepare(self, network: Network) -> Any:
-        return area_query(network, **self.arguments)
-
     def chunks(self, part: int) -> Iterator[pa.Table]:
         """Yield the areas of a part, as one table."""
-        query, limits, style = self.prepared()
-        rows = self.rows(part)
+        query, rows = self.prepared(), self.rows(part)
         # Several times as many as threads, as some areas take longer than others.
         step = -(-(rows.stop - rows.start) // (4 * settings.threads))
         starts = [self.origins.points(slice(i, min(i + step, rows.stop))) for i in range(rows.start, rows.stop, step)]
         tables = side_by_side(
-            [functools.partial(area_table, query, places, limits, style, "travel_time") for places in starts]
+            [functools.partial(area_table, query, places, self.limits, self.style, "travel_time") for places in starts]
         )
         table = pd.concat(tables)
         columns = {

@@ -4,14 +4,13 @@ What a large job computes, part by part, in this process or in another.
 
 from __future__ import annotations
 
-import datetime as dt
 import hashlib
 import io
 import json
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
@@ -26,14 +25,14 @@ from traveltime_lab._arrays import AnyArray, FloatArray
 from traveltime_lab._files import as_path
 from traveltime_lab.crs import WGS84
 from traveltime_lab.errors import InputError
-from traveltime_lab.moments import TypicalMoment
 from traveltime_lab.network.build import load_network
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import Points, plain, read_points
+from traveltime_lab.question import Question
 from traveltime_lab.runtime.forks import Lock
-from traveltime_lab.search.query import Query, typical_day_of
+from traveltime_lab.search.query import Query
 from traveltime_lab.search.receipts.asked import AskedTable
-from traveltime_lab.search.receipts.record import DAY, Asked, NetworkFacts
+from traveltime_lab.search.receipts.record import Asked, NetworkFacts
 
 #: Rows of a row group: what a reader has to hold at least, 12 MB with origin, destination and travel time.
 ROW_GROUP: Final = 1_000_000
@@ -159,10 +158,9 @@ class Job(ABC):
         File of the network.
     fingerprint : str
         Fingerprint of the network.
-    arguments : dict
-        Validated arguments of the search.
-    question : dict
-        The same as values of JSON, for the manifest.
+    question : Question
+    parameters : dict
+        What is asked as values of JSON, for the manifest.
     schema : pyarrow.Schema
         Columns with their units, and metadata on the source and the question.
     origins : Places
@@ -173,8 +171,8 @@ class Job(ABC):
     network: Network | None
     source: Path | None
     fingerprint: str
-    arguments: dict[str, Any]
-    question: dict[str, Any]
+    question: Question
+    parameters: dict[str, Any]
     schema: pa.Schema
     origins: Places
     rows_per_part: int
@@ -216,7 +214,7 @@ class Job(ABC):
         """Return what all parts share, such as snapped destinations; computed once per process."""
         with self._lock:
             if self._prepared is None:
-                self._prepared = self._prepare(self._opened())
+                self._prepared = self._prepare(Query.of(self.question, self._opened()))
             return self._prepared
 
     def _opened(self) -> Network:
@@ -233,9 +231,9 @@ class Job(ABC):
             self.network = network
         return self.network
 
-    @abstractmethod
-    def _prepare(self, network: Network) -> Any:
+    def _prepare(self, query: Query) -> Any:
         """Return what `prepared` keeps."""
+        return query
 
     @abstractmethod
     def chunks(self, part: int) -> Iterator[pa.Table]:
@@ -252,7 +250,7 @@ class Job(ABC):
             "versions": self.versions,
             "network": self.fingerprint,
             **{name: {"count": len(places), "digest": places.digest} for name, places in self.places().items()},
-            "parameters": self.question,
+            "parameters": self.parameters,
             "origins_per_part": self.rows_per_part,
         }
 
@@ -291,44 +289,18 @@ def open_network(network: Any) -> tuple[Network, Path | None]:
     return load_network(source), source.absolute()
 
 
-def question_of(query: Query, limit: int | list[int], **others: Any) -> dict[str, Any]:
-    """Return what is asked, as values of JSON."""
-    moment = query.moment if isinstance(query.moment, dt.datetime | None) else query.moment.value
-    day = {}
-    if query.transit is not None and isinstance(query.moment, TypicalMoment):
-        # A network that is built again may have a later date for it, with which a job must not be continued.
-        day[DAY] = query.transit.moment.date().isoformat()
-    return {
-        "travel_time": limit,
-        "transportation": asdict(query.transportation),
-        "arrival_time" if query.is_arrival else "departure_time": (
-            moment.isoformat() if isinstance(moment, dt.datetime) else moment
-        ),
-        **day,
-        "snapping": asdict(query.snapping),
-        **others,
-    }
-
-
-def moments_of(query: Query) -> dict[str, Any]:
-    """Return the departure and arrival time of a query as arguments."""
-    name = "arrival_time" if query.is_arrival else "departure_time"
-    return {"departure_time": None, "arrival_time": None, name: query.moment}
-
-
-def receipt_of(network: Network, function: str, arguments: dict[str, Any], **places: Places) -> dict[str, Any]:
+def receipt_of(query: Query, function: str, arguments: dict[str, Any], **places: Places) -> dict[str, Any]:
     """Return the receipt of a job, which has hashes of the places but not their coordinates."""
     tables = {
         name: AskedTable(pd.Index(each.labels), np.column_stack([each.lng, each.lat]), WGS84, {})
         for name, each in places.items()
     }
-    day = typical_day_of(network, arguments)
-    return Asked(function, arguments, tables, NetworkFacts.of(network), day, with_points=False).as_json()
+    return Asked(function, arguments, tables, NetworkFacts.of(query.network), query.day, with_points=False).as_json()
 
 
 def schema_of(
     network: Network,
-    question: dict[str, Any],
+    parameters: dict[str, Any],
     columns: dict[str, tuple[pa.DataType, str]],
     receipt: dict[str, Any],
     **more: str,
@@ -339,8 +311,8 @@ def schema_of(
     Parameters
     ----------
     network : Network
-    question : dict
-        From `question_of`.
+    parameters : dict
+        Those of `Job`.
     columns : dict of str to (DataType, str)
         Type and unit of each column; an empty text for none.
     receipt : dict
@@ -354,7 +326,7 @@ def schema_of(
         "crs": "EPSG:4326",
         "licence": network.attribution,
         "network": network.fingerprint,
-        "parameters": question,
+        "parameters": parameters,
         "versions": versions(),
         "receipt": receipt,
     }

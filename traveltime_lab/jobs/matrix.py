@@ -8,7 +8,7 @@ import datetime as dt
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
@@ -18,7 +18,7 @@ import pyarrow as pa
 from traveltime_lab._checks import whole
 from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.errors import MissingDependencyError
-from traveltime_lab.jobs.job import ROW_GROUP, Job, Places, moments_of, open_network, question_of, receipt_of, schema_of
+from traveltime_lab.jobs.job import ROW_GROUP, Job, Places, open_network, receipt_of, schema_of
 from traveltime_lab.jobs.run import run
 from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.modes.transportation import Transportation
@@ -27,8 +27,9 @@ from traveltime_lab.points import PointsLike
 from traveltime_lab.question import MomentLike
 from traveltime_lab.runtime.progress import Progress
 from traveltime_lab.search.pair_times import reachable_pairs
-from traveltime_lab.search.properties import names_for, numbers
-from traveltime_lab.search.time_filter import TableQuery, sparse_table, table_query
+from traveltime_lab.search.properties import names_for, numbers, wants_length
+from traveltime_lab.search.query import Query
+from traveltime_lab.search.time_filter import sparse_table, table_query
 from traveltime_lab.settings import one_thread
 from traveltime_lab.streets.pairs import Pairs
 from traveltime_lab.streets.snapping import Snaps
@@ -263,9 +264,8 @@ def matrix_job(
     size = whole(part_size, "part_size", 1, _MOST_PAIRS_PER_PART, "pairs")
     opened, source = open_network(network)
     asked = table_query(opened, engine=engine, window=window, allowed=names_for("write_matrix"), **arguments)
-    query, percents = asked.query, asked.percents
+    question, percents = asked.query.question, asked.percents
     starts, ends = Places.read(origins, "origins", opened), Places.read(destinations, "destinations", opened)
-    seconds = None if window is None or query.transit is None else query.transit.window
     columns = {"origin": (starts.label_type, ""), "destination": (ends.label_type, "")}
     columns |= {row.name: (pa.from_numpy_dtype(row.dtype), row.unit) for row in numbers(asked.properties)}
     if "snap_distance" in asked.properties:
@@ -273,39 +273,32 @@ def matrix_job(
     columns |= {f"travel_time_p{value:g}": (pa.int32(), "s") for value in percents}
     if "share" in asked.properties:
         columns["share"] = pa.float64(), "1"
-    question = question_of(query, asked.limit, properties=list(columns)[2:], window=seconds)
-    known = {
-        "travel_time": asked.limit,
-        "transportation": query.transportation,
-        **moments_of(query),
-        "properties": asked.properties,
-        "snapping": query.snapping,
-        "window": seconds,
-        "percentiles": percents,
-        "engine": engine,
-    }
     # All engines give the same rows, so that the bytes must not depend on the engine.
-    told = {name: value for name, value in known.items() if name != "engine"}
-    receipt = receipt_of(opened, "write_matrix", told, origins=starts, destinations=ends)
+    limit, width = {"travel_time": asked.limit}, {"window": question.window or None}
+    parameters = {**limit, **question.to_json(asked.query.day), "properties": list(columns)[2:], **width}
+    known = {
+        **limit,
+        "transportation": question.transportation,
+        **question.moments,
+        "properties": asked.properties,
+        "snapping": question.snapping,
+        **width,
+        "percentiles": percents,
+    }
+    receipt = receipt_of(asked.query, "write_matrix", known, origins=starts, destinations=ends)
     return MatrixJob(
         network=opened,
         source=source,
         fingerprint=opened.fingerprint,
-        arguments=known,
         question=question,
-        schema=schema_of(opened, question, columns, receipt),
+        parameters=parameters,
+        schema=schema_of(opened, parameters, columns, receipt),
         origins=starts,
         rows_per_part=min(max(1, size // len(ends)), len(starts)),
         destinations=ends,
+        properties=asked.properties,
+        engine=engine,
     )
-
-
-@dataclass(frozen=True)
-class _Prepared:
-    """What all parts share: the question, and the snapped destinations."""
-
-    asked: TableQuery
-    ends: Snaps
 
 
 @dataclass(eq=False)
@@ -316,9 +309,13 @@ class MatrixJob(Job):
     Attributes
     ----------
     destinations : Places
+    properties : tuple of str
+    engine : str
     """
 
     destinations: Places
+    properties: tuple[str, ...]
+    engine: str
 
     kind: ClassVar[str] = "matrix"
     unit: ClassVar[str] = "pair"
@@ -331,18 +328,17 @@ class MatrixJob(Job):
         """Return the origins and the destinations."""
         return {"origins": self.origins, "destinations": self.destinations}
 
-    def _prepare(self, network: Network) -> _Prepared:
-        asked, ends = table_query(network, **self.arguments), self.destinations
-        return _Prepared(asked, asked.query.snap_at(ends.lng, ends.lat, is_origin=False))
+    def _prepare(self, query: Query) -> tuple[Query, Snaps]:
+        ends = query.snap_at(self.destinations.lng, self.destinations.lat, is_origin=False)
+        return replace(query, needs_length=wants_length(self.properties)), ends
 
     def chunks(self, part: int) -> Iterator[pa.Table]:
         """Yield the reachable pairs of a part, sorted by origin and destination."""
-        ready: _Prepared = self.prepared()
-        asked, starts = ready.asked, self.origins.points(self.rows(part))
-        snaps = asked.query.snap_at(starts.lng, starts.lat)
-        found = reachable_pairs(asked.query, Pairs(snaps, ready.ends), asked.limit, engine=self.arguments["engine"])
-        ends = self.destinations.points(slice(0, len(self.destinations)))
-        table = sparse_table(found, starts, ends, asked.properties, asked.percents)
+        query, end_snaps = self.prepared()
+        starts, ends = self.origins.points(self.rows(part)), self.destinations.points(slice(0, len(self.destinations)))
+        pairs = Pairs(query.snap_at(starts.lng, starts.lat), end_snaps)
+        found = reachable_pairs(query, pairs, self.question.limit, engine=self.engine)
+        table = sparse_table(found, starts, ends, self.properties, self.question.percents)
         for first in range(0, len(table), ROW_GROUP):
             yield self._labelled(table.iloc[first : first + ROW_GROUP])
 

@@ -19,7 +19,7 @@ from traveltime_lab._arrays import FloatArray, IndexArray, Int64Array
 from traveltime_lab.errors import InputError
 from traveltime_lab.limits import FOREVER_S
 from traveltime_lab.modes.transportation import Transportation, as_transportation
-from traveltime_lab.moments import WEEKDAY_MORNING, Moment
+from traveltime_lab.moments import WEEKDAY_MORNING, Moment, TypicalMoment
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import Points
 from traveltime_lab.question import HasQuestion, Metric, MomentLike, Options, Question
@@ -89,6 +89,13 @@ class Query(HasQuestion):
     def moment(self) -> Moment | None:
         """The departure or arrival time."""
         return self.question.moment
+
+    @property
+    def day(self) -> dt.date | None:
+        """The date that the network has for a typical moment; None if it is not needed."""
+        if self.transit is None or not isinstance(self.moment, TypicalMoment):
+            return None
+        return self.transit.moment.date()
 
     @property
     def is_in_metres(self) -> bool:
