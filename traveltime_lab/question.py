@@ -1,7 +1,7 @@
 """
 What is asked of a network: the arguments that all searches share, as one value.
 
-The public functions, the service, large jobs and `explain` all make a `Question`, and ask a network with
+The public functions, the service, large jobs, the widget and `explain` all make a `Question`, and ask a network with
 `traveltime_lab.search.query.Query.of`.
 """
 
@@ -138,10 +138,13 @@ class Question:
         return cls(means, snap, moment, is_arrival, limit, seconds, metric, percents, with_share, with_least)
 
     @property
-    def moments(self) -> dict[str, Moment | None]:
-        """The moment as the arguments `departure_time` and `arrival_time`."""
+    def arguments(self) -> dict[str, Any]:
+        """The question as arguments of a public function."""
         departure, arrival = (None, self.moment) if self.is_arrival else (self.moment, None)
-        return {"departure_time": departure, "arrival_time": arrival}
+        return {
+            "travel_time": self.limit, "transportation": self.transportation, "departure_time": departure,
+            "arrival_time": arrival, "snapping": self.snapping, "window": self.window or None,
+        }  # fmt: skip
 
     def to_json(self, day: dt.date | None) -> dict[str, Any]:
         """Return means, moment and snapping as values of JSON, with the date of a network for a typical moment."""

@@ -127,8 +127,8 @@ buffer_distance, remove_water_bodies, snapping, window, percentile
     )  # fmt: skip
     starts = Places.read(origins, "origins", opened)
     question = query.question
-    spread = {"window": question.window or None, "percentile": percentile}
     limit = {"travel_time": limits[0] if len(limits) == 1 else list(limits)}
+    spread = {"window": question.window or None, "percentile": percentile}
     parameters = {**limit, **question.to_json(query.day), **spread, "style": asdict(style)}
     columns = {
         "origin": (starts.label_type, ""),
@@ -137,15 +137,7 @@ buffer_distance, remove_water_bodies, snapping, window, percentile
         "reason": (pa.dictionary(pa.int8(), pa.string()), ""),
         "geometry": (pa.binary(), "degree"),
     }
-    known = {
-        **limit,
-        "transportation": question.transportation,
-        **question.moments,
-        "snapping": question.snapping,
-        **spread,
-        "level_of_detail": level_of_detail,
-        **shape_options,
-    }
+    known = {**question.arguments, **limit, **spread, "level_of_detail": level_of_detail, **shape_options}
     receipt = receipt_of(query, "write_areas", known, origins=starts)
     job = AreaJob(
         network=opened,

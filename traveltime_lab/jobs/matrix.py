@@ -40,6 +40,10 @@ if TYPE_CHECKING:
 #: Candidate pairs of a part.
 PAIRS_PER_PART: Final = 20_000_000
 _MOST_PAIRS_PER_PART: Final = 1_000_000_000
+#: Arguments in receipts. All engines give the same rows, so that the bytes must not depend on the engine.
+_ASKED: Final = (
+    "travel_time", "transportation", "departure_time", "arrival_time", "properties", "snapping", "window", "percentiles"
+)  # fmt: skip
 
 
 @explained_keywords
@@ -273,19 +277,14 @@ def matrix_job(
     columns |= {f"travel_time_p{value:g}": (pa.int32(), "s") for value in percents}
     if "share" in asked.properties:
         columns["share"] = pa.float64(), "1"
-    # All engines give the same rows, so that the bytes must not depend on the engine.
-    limit, width = {"travel_time": asked.limit}, {"window": question.window or None}
-    parameters = {**limit, **question.to_json(asked.query.day), "properties": list(columns)[2:], **width}
-    known = {
-        **limit,
-        "transportation": question.transportation,
-        **question.moments,
-        "properties": asked.properties,
-        "snapping": question.snapping,
-        **width,
-        "percentiles": percents,
-    }
-    receipt = receipt_of(asked.query, "write_matrix", known, origins=starts, destinations=ends)
+    known = {**question.arguments, "properties": asked.properties, "percentiles": percents}
+    receipt = receipt_of(
+        asked.query, "write_matrix", {name: known[name] for name in _ASKED}, origins=starts, destinations=ends
+    )
+    parameters = {
+        "travel_time": asked.limit, **question.to_json(asked.query.day), "properties": list(columns)[2:],
+        "window": known["window"],
+    }  # fmt: skip
     return MatrixJob(
         network=opened,
         source=source,

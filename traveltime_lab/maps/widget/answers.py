@@ -16,7 +16,7 @@ from traveltime_lab.maps import style
 from traveltime_lab.maps.widget.origins import Origin, called
 from traveltime_lab.maps.widget.rides import legs_of, line_colours, rides_in_words, street_leg
 from traveltime_lab.maps.widget.state import Query
-from traveltime_lab.moments import TypicalMoment, resolve_moments
+from traveltime_lab.moments import TypicalMoment
 from traveltime_lab.search.query import transit_of, typical_day_of
 from traveltime_lab.search.receipts.asked import asked_table
 from traveltime_lab.search.receipts.record import Asked, NetworkFacts, attrs_of
@@ -226,32 +226,25 @@ def probe(network: Network, query: Query, lng: float, lat: float) -> gpd.GeoData
     with service_warnings_to(lambda text: None):
         origins = table_of(query.origins)
         point = gpd.GeoSeries.from_xy([lng], [lat], index=["here"], crs="EPSG:4326")
-        is_arrival = "arrival_time" in query.options
-        ends = (point, origins) if is_arrival else (origins, point)
-        wanted = ("transportation", "departure_time", "arrival_time", "snapping", "window")
-        options = {name: query.options[name] for name in wanted if name in query.options}
-        if query.uses_timetable:
+        ends = (point, origins) if query.is_arrival else (origins, point)
+        options = {**query.question.arguments, "travel_time": MAX_TRAVEL_TIME_S}
+        if query.transportation.uses_timetable:
+            del options["travel_time"]
             found = routes(network, *ends, **options)
             found["rides"] = [rides_in_words(route) for route in found["route"]]
             colours = line_colours(network, found["route"])
             found["legs"] = [legs_of(route, colours) for route in found["route"]]
         else:
-            found = time_filter(
-                network,
-                *ends,
-                travel_time=MAX_TRAVEL_TIME_S,
-                properties=("travel_time", "distance", "route"),
-                **options,
-            )
+            found = time_filter(network, *ends, properties=("travel_time", "distance", "route"), **options)
             found["rides"] = ""
             found["legs"] = [street_leg(query, line) for line in found.geometry]
         columns = ["travel_time", "distance", "reason", "rides", "legs"]
-        if "percentile" in query.options:
+        if query.question.percents:
             columns.append("relied")
-            percent = query.options["percentile"]
-            spread = time_filter(network, *ends, travel_time=MAX_TRAVEL_TIME_S, percentiles=(percent,), **options)
+            options |= {"travel_time": MAX_TRAVEL_TIME_S, "percentiles": query.question.percents}
+            spread = time_filter(network, *ends, **options)
             found["relied"] = spread.filter(like="travel_time_p").iloc[:, 0]
-        if is_arrival:
+        if query.is_arrival:
             found["origin"] = found["destination"]
         return found[["origin", *columns, "geometry"]]
 
@@ -271,12 +264,11 @@ def remarks(network: Network, query: Query, drawn: gpd.GeoDataFrame) -> list[str
 
 def service_remarks(network: Network, query: Query) -> list[str]:
     """Return the warnings of the timetable for the date of a query, such as little service on that day."""
-    departure, arrival = (query.options.get(name) for name in ("departure_time", "arrival_time"))
-    moment, is_arrival = resolve_moments(departure, arrival, network.timezone)
+    moment, is_arrival = query.question.moment, query.is_arrival
     if network.timetable is None or moment is None:
         return []
     if isinstance(moment, TypicalMoment):
-        if not query.uses_timetable or network.typical_day is None:
+        if not query.transportation.uses_timetable or network.typical_day is None:
             return []
         moment = typical_moment(transit_of(network), is_arrival=is_arrival)
     told: list[str] = []

@@ -252,10 +252,9 @@ def pin(colour: str) -> str:
 
 def probe_html(query: Query, found: gpd.GeoDataFrame) -> str:
     """Return the travel times between a point and each origin as HTML."""
-    is_arrival = "arrival_time" in query.options
     parts = []
     clipped = f"height:{_LINE_PX * _lines(query)}px;overflow:hidden;text-overflow:ellipsis"
-    if not query.uses_timetable:
+    if not query.transportation.uses_timetable:
         clipped += ";white-space:nowrap"
     for position, row in enumerate(found.iloc[:_MOST_PROBED].itertuples()):
         colour = colour_of(position) if len(found) > 1 else style.ORIGIN
@@ -264,12 +263,12 @@ def probe_html(query: Query, found: gpd.GeoDataFrame) -> str:
         if is_reached:
             told = f"{_about(row.travel_time)}, {style.metres_label(row.distance)}"
         more = f" ({rides_html(row.legs)})" if row.rides else ""
-        if is_reached and "percentile" in query.options:
+        if is_reached and query.question.percents:
             sure = "never" if pd.isna(row.relied) else f"within {_about(row.relied)}"
-            more += f"; {query.options['percentile']:g} % of the time {sure}"
+            more += f"; {query.question.percents[0]:g} % of the time {sure}"
         parts.append(
             f"<div style='{clipped}'>{'Here ' if position == 0 else ''}<b style='color:{colour}'>&#9679;</b> "
-            f"{'to' if is_arrival else 'from'} {escape(str(row.origin))}: <b>{told}</b>{more}</div>"
+            f"{'to' if query.is_arrival else 'from'} {escape(str(row.origin))}: <b>{told}</b>{more}</div>"
         )
     return f"<div style='font:13px/{_LINE_PX}px system-ui,sans-serif;color:#111'>{''.join(parts)}</div>"
 
@@ -281,7 +280,7 @@ def probe_height(query: Query) -> int:
 
 def _lines(query: Query) -> int:
     """Return the number of lines for the travel time from an origin; two with rides."""
-    return 2 if query.uses_timetable else 1
+    return 2 if query.transportation.uses_timetable else 1
 
 
 def _about(seconds: Any) -> str:

@@ -14,7 +14,6 @@ import shapely
 
 from traveltime_lab.maps import style
 from traveltime_lab.maps.widget.state import Query
-from traveltime_lab.modes.table import MODES
 
 if TYPE_CHECKING:
     from traveltime_lab.itinerary import Leg, Route
@@ -78,9 +77,7 @@ def street_leg(query: Query, line: Any) -> tuple[LegShown, ...]:
     """Return the leg of a route on streets; none if there is no route."""
     if line is None or line.is_empty:
         return ()
-    means = query.options["transportation"]
-    kind = str(means["type"] if isinstance(means, dict) else means)
-    colour = style.MODE_COLOURS[MODES[kind].street.leg]
+    colour = style.MODE_COLOURS[query.transportation.street.leg]
     return (LegShown("", "", "", colour, False, line),)
 
 

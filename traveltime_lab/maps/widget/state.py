@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import traitlets
 
 from traveltime_lab._checks import percent, whole
 from traveltime_lab.errors import InputError, LimitError
-from traveltime_lab.limits import MAX_DISTANCE_M, MAX_TRAVEL_TIME_S, MAX_WINDOW_S, MIN_DISTANCE_M
+from traveltime_lab.limits import MAX_DISTANCE_M, MAX_TRAVEL_TIME_S, MIN_DISTANCE_M
 from traveltime_lab.maps import style
 from traveltime_lab.maps.widget.origins import Origin, check_names, read_origins
 from traveltime_lab.maps.widget.values import (
@@ -32,10 +32,11 @@ from traveltime_lab.maps.widget.values import (
     read_polygons_filter,
     refuse_unknown,
 )
-from traveltime_lab.modes.snapping import Snapping, as_snapping
+from traveltime_lab.modes.snapping import as_snapping
 from traveltime_lab.modes.table import MODES, applies
 from traveltime_lab.modes.transportation import Transportation, as_transportation
-from traveltime_lab.moments import WEEKDAY_MORNING, resolve_moment, resolve_moments
+from traveltime_lab.moments import WEEKDAY_MORNING, resolve_moment
+from traveltime_lab.question import HasQuestion, Question
 from traveltime_lab.surfaces.level_of_detail import DEFAULT_LEVEL
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ _DAY_S: Final = 86_400
 
 
 @dataclass(frozen=True)
-class Query:
+class Query(HasQuestion):
     """
     Parameters of the searches of a map: an immutable copy of its state.
 
@@ -65,27 +66,39 @@ class Query:
     limits : tuple of int
         Seconds or metres of the rings in increasing order.
     combine : {"each", "union", "intersection", "difference"}
-    options : dict
-        Keyword arguments of `time_map` or `distance_map` besides the limit.
+    question : Question
+        Its limit is the last one.
+    shape : dict
+        Options of shapes that differ from the defaults of `time_map`.
     """
 
     origins: tuple[Origin, ...]
     measure: str
     limits: tuple[int, ...]
     combine: str
-    options: dict[str, Any] = field(default_factory=dict)
+    question: Question
+    shape: dict[str, Any]
 
     @property
-    def uses_timetable(self) -> bool:
-        """Whether a timetable is used."""
-        means = self.options["transportation"]
-        return MODES[means["type"] if isinstance(means, dict) else means].uses_timetable
+    def options(self) -> dict[str, Any]:
+        """Keyword arguments of `time_map` or `distance_map` besides the limit, without those with their defaults."""
+        asked, moment = self.question, self.question.moment
+        options: dict[str, Any] = {"transportation": _shortest(self.transportation)}
+        if moment is not None:
+            text = moment.replace(tzinfo=None).isoformat() if isinstance(moment, dt.datetime) else moment.value
+            options["arrival_time" if asked.is_arrival else "departure_time"] = text
+        if asked.window:
+            options["window"] = asked.window
+        if asked.percents:
+            (options["percentile"],) = asked.percents
+        snapping = changed(asked.snapping)
+        return {**options, **self.shape, **({"snapping": snapping} if snapping else {})}
 
     def draft(self) -> Query:
         """Return the query with a low level of detail, for use while a marker is being dragged."""
-        if self.options.get("level_of_detail") in _COARSE_LEVELS:
+        if self.shape.get("level_of_detail") in _COARSE_LEVELS:
             return self
-        return replace(self, options={**self.options, "level_of_detail": _DRAFT_LEVEL})
+        return replace(self, shape={**self.shape, "level_of_detail": _DRAFT_LEVEL})
 
 
 class MapState(traitlets.HasTraits):
@@ -289,20 +302,14 @@ class MapState(traitlets.HasTraits):
         InputError, LimitError, ModeError
             If a value is invalid, with the message of the function that it would be passed to.
         """
-        options: dict[str, Any] = {"transportation": _shortest(self.means())}
-        if self.moment != "any":
-            options[f"{self.moment}_time"] = self.moment_text()
-        if self.uses_timetable and self.window:
-            options["window"] = self.window
-            if self.percentile is not None:
-                options["percentile"] = self.percentile
-        for name, usual in _USUAL.items():
-            if getattr(self, name) != usual:
-                options[name] = getattr(self, name)
-        snapping = as_snapping(self.snapping)
-        if snapping != Snapping():
-            options["snapping"] = changed(snapping)
-        return Query(tuple(self.origins), self.measure, self.limits(), self.combine, options)
+        limits, has_window = self.limits(), self.uses_timetable and bool(self.window)
+        question = Question.of(
+            "UTC" if self._network is None else self._network.timezone, self.means(), self.departure_time,
+            self.arrival_time, self.snapping, limit=limits[-1], window=self.window if has_window else None,
+            percents=(self.percentile,) if has_window and self.percentile is not None else (),
+        )  # fmt: skip
+        shape = {name: getattr(self, name) for name, usual in _USUAL.items() if getattr(self, name) != usual}
+        return Query(tuple(self.origins), self.measure, limits, self.combine, question, shape)
 
 
 #: Shape options with the defaults of `time_map`; options at their default are omitted from calls.
@@ -378,28 +385,19 @@ def state_of(network: Network, origins: Any = None, **values: Any) -> MapState:
     means = as_transportation(values.pop("transportation", state.transportation))
     state.transportation = means
     departure, arrival = values.pop("departure_time", None), values.pop("arrival_time", None)
-    _, is_arrival = resolve_moments(departure, arrival, network.timezone)
-    if is_arrival:
+    window, percentile = values.pop("window", None), values.pop("percentile", None)
+    if window is None and percentile is not None:
+        raise InputError("percentile requires a window of departures or arrivals; give one, such as window=3600.")
+    asked = Question.of(network.timezone, means, departure, arrival, None, limit=MAX_TRAVEL_TIME_S, window=window)
+    state.window, state.percentile = asked.window, percentile
+    if asked.is_arrival:
         state.arrival_time = arrival
     else:
         state.departure_time = departure
-    state.window, state.percentile = _window_of(means, values.pop("window", None), values.pop("percentile", None))
     for name, value in values.items():
         setattr(state, name, value)
     state.query()
     return state
-
-
-def _window_of(means: Transportation, window: Any, percentile: Any) -> tuple[int, Any]:
-    """Return a validated window in seconds, 0 if there is none, and a percentile or None."""
-    if window is None:
-        if percentile is not None:
-            raise InputError("percentile requires a window of departures or arrivals; give one, such as window=3600.")
-        return 0, None
-    if not means.uses_timetable:
-        raise InputError(f"window needs a timetable; transportation {means.type!r} has none")
-    seconds = whole(window, "window", 1, MAX_WINDOW_S, "seconds")
-    return seconds, None if percentile is None else percent(percentile, "percentile")
 
 
 def colour_of(position: int) -> str:

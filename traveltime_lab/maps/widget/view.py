@@ -285,8 +285,8 @@ class TravelTimeMap(Exports, Markers, Naming, OwnLayers, Background, ipywidgets.
 
     def _service_remarks(self, query: Query) -> list[str]:
         """Return the warnings of the timetable; cached for the last departure or arrival time."""
-        key = tuple(query.options.get(name) for name in ("departure_time", "arrival_time"))
-        if not query.uses_timetable:
+        key = query.question.moment, query.is_arrival
+        if not query.transportation.uses_timetable:
             return []
         if self._service[0] != key:
             self._service = key, answers.service_remarks(self.network, query)

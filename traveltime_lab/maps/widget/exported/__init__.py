@@ -5,7 +5,7 @@ The map of a widget as one HTML file that works offline: areas, origins and laye
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import traveltime_lab
 from traveltime_lab.maps import style
@@ -83,9 +83,7 @@ def page(
 
 def _title(query: Query, limit: str) -> str:
     """Return a title such as "Within 15 min on foot, 2026-03-02T08:00:00"."""
-    means: Any = query.options["transportation"]
-    kind = str(means["type"] if isinstance(means, dict) else means)
-    words = f"Within {limit}, {choices.in_words(kind)}"
+    words = f"Within {limit}, {choices.in_words(query.transportation.type)}"
     for side, verb in (("departure_time", "departing"), ("arrival_time", "arriving")):
         if side in query.options:
             words += f", {verb} {str(query.options[side]).replace('T', ' ').replace('_', ' ')}"
