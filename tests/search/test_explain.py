@@ -22,7 +22,7 @@ from tests.support.worlds import FRAME, at, tables, world
 from traveltime_lab.modes.transportation import as_transportation
 from traveltime_lab.question import Question
 from traveltime_lab.search.explain import relaxations
-from traveltime_lab.search.explain.requests import cost
+from traveltime_lab.search.explain.questions import cost
 from traveltime_lab.transit.timetable import ServiceWarning
 
 ORIGIN_OF_DAY = "2026-03-03T"  # a Tuesday

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import geopandas as gpd
@@ -17,8 +17,7 @@ from geopandas.array import GeometryDtype
 from traveltime_lab._arrays import FloatArray, IndexArray
 from traveltime_lab.errors import InputError
 from traveltime_lab.limits import MAX_ROUTE_TIME_S
-from traveltime_lab.modes.snapping import Snapping
-from traveltime_lab.modes.transportation import Transportation, as_transportation
+from traveltime_lab.modes.transportation import as_transportation
 from traveltime_lab.moments import resolve_moment
 from traveltime_lab.network.network import Network
 from traveltime_lab.network.speeds import tables_with_factors
@@ -113,7 +112,7 @@ class Routed:
 def street_query(network: Any, transportation: Any, snapping: Any) -> Query:
     """Validate network and options; see `traveltime_lab.search.calibration.calibrate.calibrate_speeds`."""
     query = ask(network, transportation, None, None, snapping)
-    if query.transit is not None or as_transportation(transportation).uses_timetable:
+    if as_transportation(transportation).uses_timetable:
         msg = "speeds are those of streets: transportation must be walking, cycling or driving, with or without ferry"
         raise InputError(msg)
     return query
@@ -126,7 +125,7 @@ def snapped_trips(network: Network, measured: Measured, query: Query) -> Trips:
     start_snaps = query.snap_at(starts.lng[first], starts.lat[first])
     first, destination_of = _distinct(ends)
     end_snaps = query.snap_at(ends.lng[first], ends.lat[first], is_origin=False)
-    conditions, condition_of, hour = _conditions(network, query.transportation, query.snapping, moments)
+    conditions, condition_of, hour = _conditions(query, moments)
     uses = network.tables.uses
     classes = sorted({str(name) for name in uses["highway"][~uses["is_ferry"]]})
     pairs = Pairs(start_snaps, end_snaps, (origin_of, destination_of))
@@ -180,9 +179,7 @@ def _distinct(points: Points) -> tuple[IndexArray, IndexArray]:
     return first, number.reshape(-1)
 
 
-def _conditions(
-    network: Network, transportation: Transportation, snapping: Snapping, moments: list[Any]
-) -> tuple[list[Conditions], IndexArray, IndexArray]:
+def _conditions(query: Query, moments: list[Any]) -> tuple[list[Conditions], IndexArray, IndexArray]:
     """Return the different conditions of the moments of trips, which of them each trip has, and its hour."""
     found: list[Conditions] = []
     number_of: dict[tuple[int, float], int] = {}
@@ -192,14 +189,12 @@ def _conditions(
         # Not the moment itself: 0 equals False, and a missing value does not equal itself.
         key = (type(given).__name__, str(given))
         if key not in seen:
-            moment = resolve_moment(given, network.timezone, name="departure_time")
-            has_traffic = transportation.street.has_traffic
-            multiplier = costs.congestion(transportation.traffic_model, moment) if has_traffic else 1.0
-            query = ask(network, transportation, given, None, snapping)
-            topology = id(query.graph.topology)
-            number = number_of.setdefault((topology, multiplier), len(found))
+            moment, means = resolve_moment(given, query.network.timezone, name="departure_time"), query.transportation
+            multiplier = costs.congestion(means.traffic_model, moment) if means.street.has_traffic else 1.0
+            then = Query.of(replace(query.question, moment=moment), query.network)
+            number = number_of.setdefault((id(then.graph.topology), multiplier), len(found))
             if number == len(found):
-                found.append(Conditions(query, multiplier))
+                found.append(Conditions(then, multiplier))
             seen[key] = number, moment.hour if isinstance(moment, dt.datetime) else -1
         rows.append(seen[key])
     both = np.array(rows, np.intp).reshape(-1, 2)

@@ -1,7 +1,7 @@
 """
-Explanations of why a destination is unreachable, with the most similar request that reaches it.
+Explanations of why a destination is unreachable, with the most similar question that reaches it.
 
-The explanations use the same searches as the other functions: the request is repeated with relaxed limits
+The explanations use the same searches as the other functions: the question is repeated with relaxed limits
 (`traveltime_lab.search.explain.relaxations`), and the differences between the results give the reasons.
 """
 
@@ -26,12 +26,12 @@ from traveltime_lab.network.network import Network
 from traveltime_lab.points import Points, PointsLike, read_points
 from traveltime_lab.question import MomentLike, Question
 from traveltime_lab.runtime.warnings import warn
+from traveltime_lab.search.explain.questions import changed_options
 from traveltime_lab.search.explain.reasons import Explanation, made_of, parts_of
 from traveltime_lab.search.explain.relaxations import Pair
-from traveltime_lab.search.explain.requests import changed_options
 from traveltime_lab.search.explain.streets import Findings, add_moved, by_other_means, on_streets
 from traveltime_lab.search.explain.transit import by_timetable
-from traveltime_lab.search.query import transit_of, typical_day_of
+from traveltime_lab.search.query import transit_of
 from traveltime_lab.search.routes import routes
 from traveltime_lab.search.time_filter import time_filter
 from traveltime_lab.transit.query import typical_moment
@@ -156,19 +156,19 @@ def explain(
 def _explained(asked: _Asked, pair: Pair, found: Any) -> Explanation:
     """Return the explanation of a travel time, NA if the destination is not reached."""
     moved = Findings()
-    add_moved(moved, pair, asked.request)
+    add_moved(moved, pair, asked.question)
     if not pd.isna(found):
-        parts, n_changes = parts_of(asked.route(asked.request))
+        parts, n_changes = parts_of(asked.route(asked.question))
         reasons = (made_of(parts, n_changes), *(reason for _, reason in moved.reasons))
         return Explanation(
             True, int(found), reasons, parts=parts, n_changes=n_changes, weekday_morning=asked.weekday_morning
         )
-    means = asked.request.transportation
-    told = by_timetable(pair, asked.request, asked.route) if means.uses_timetable else on_streets(pair, asked.request)
+    means = asked.question.transportation
+    told = by_timetable(pair, asked.question, asked.route) if means.uses_timetable else on_streets(pair, asked.question)
     best = asked.first_that_works(told.candidates)
     if best is None:
-        best = asked.first_that_works(by_other_means(pair, asked.request))
-    used = told.parameters_of(asked.request, best)
+        best = asked.first_that_works(by_other_means(pair, asked.question))
+    used = told.parameters_of(asked.question, best)
     causes = sorted(told.reasons + moved.reasons, key=lambda each: each[0] not in used)
     parts, n_changes = parts_of(asked.route(told.slow)) if told.slow is not None else ({}, 0)
     return Explanation(
@@ -188,18 +188,17 @@ def _one_point(table: Any, name: str, network: Network) -> Points:
 
 @dataclass
 class _Asked:
-    """The arguments of the caller, unchanged and as a request."""
+    """The arguments of the caller, unchanged and as a question."""
 
     network: Network
     origin: Any
     destination: Any
     given: dict[str, Any]
-    request: Question = field(init=False)
+    question: Question = field(init=False)
     weekday_morning: dt.date | None = field(init=False)
 
     def __post_init__(self) -> None:
-        given = self.given
-        self.weekday_morning = typical_day_of(self.network, given)
+        given, self.weekday_morning = self.given, None
         limit = whole(given["travel_time"], "travel_time", 1, MAX_TRAVEL_TIME_S, "seconds")
         asked = Question.of(
             self.network.timezone, given["transportation"], given["departure_time"], given["arrival_time"],
@@ -207,37 +206,30 @@ class _Asked:
         )  # fmt: skip
         if isinstance(asked.moment, TypicalMoment) and asked.transportation.uses_timetable:
             moment = typical_moment(transit_of(self.network), is_arrival=asked.is_arrival)
-            asked = replace(asked, moment=moment)
-        self.request = asked
+            self.weekday_morning, asked = moment.date(), replace(asked, moment=moment)
+        self.question = asked
 
-    def arguments(self, request: Question) -> dict[str, Any]:
-        """Return a request as arguments of `time_filter`; unchanged arguments keep the form that the caller gave."""
-        mine, found = self.request, dict(self.given)
-        found["travel_time"] = request.limit
-        if request.transportation != mine.transportation:
-            found["transportation"] = request.transportation
-        if request.moment != mine.moment:
-            found["arrival_time" if mine.is_arrival else "departure_time"] = request.moment
-        if request.snapping != mine.snapping:
-            found["snapping"] = request.snapping
-        if request.window != mine.window:
-            found["window"] = request.window or None
+    def arguments(self, question: Question) -> dict[str, Any]:
+        """Return a question as arguments of `time_filter`; unchanged arguments keep the form that the caller gave."""
+        mine = self.question.arguments
+        changed = {name: value for name, value in question.arguments.items() if value != mine[name]}
+        found = {**self.given, **changed, "travel_time": question.limit}
         return {name: value for name, value in found.items() if value is not None}
 
     def first_that_works(self, candidates: list[Question]) -> Question | None:
-        """Return the first request with which `time_filter` reaches the destination."""
-        for request in candidates:
+        """Return the first question with which `time_filter` reaches the destination."""
+        for question in candidates:
             try:
-                table = time_filter(self.network, self.origin, self.destination, **self.arguments(request))
+                table = time_filter(self.network, self.origin, self.destination, **self.arguments(question))
             except NoServiceError:
                 continue
             if table["travel_time"].notna().iloc[0]:
-                return request
+                return question
         return None
 
-    def route(self, request: Question) -> Route | None:
-        """Return the route of a request, which may take up to 12 hours."""
-        arguments = self.arguments(request)
+    def route(self, question: Question) -> Route | None:
+        """Return the route of a question, which may take up to 12 hours."""
+        arguments = self.arguments(question)
         del arguments["travel_time"]
         try:
             found: Route | None = routes(self.network, self.origin, self.destination, **arguments)["route"].iloc[0]
@@ -247,10 +239,10 @@ class _Asked:
 
 
 def _advice(asked: _Asked, best: Question | None) -> str:
-    """Return a sentence on what the nearest request changes."""
+    """Return a sentence on what the nearest question changes."""
     if best is None:
         return ""
-    mine = asked.request
+    mine = asked.question
     changes: dict[str, Any] = {}
     if best.limit != mine.limit:
         changes["travel_time"] = best.limit

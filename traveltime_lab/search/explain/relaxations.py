@@ -1,7 +1,7 @@
 """
-Relaxed requests that reach the destination, and the smallest relaxations that suffice.
+Relaxed questions that reach the destination, and the smallest relaxations that suffice.
 
-A request is relaxed parameter by parameter: travel time, access and egress times, number of transfers, departure time,
+A question is relaxed parameter by parameter: travel time, access and egress times, number of transfers, departure time,
 and vehicles. The minimal sets of parameters whose relaxation reaches the destination are the reasons why it is not
 reached. Each relaxed parameter is then tightened to the smallest value that still reaches it.
 """
@@ -27,7 +27,7 @@ from traveltime_lab.network.network import Network
 from traveltime_lab.points import Points
 from traveltime_lab.question import Question
 from traveltime_lab.rounding import whole_seconds
-from traveltime_lab.search.explain.requests import PARAMETERS, WALK, cost, loosened, ways
+from traveltime_lab.search.explain.questions import PARAMETERS, WALK, cost, loosened, ways
 from traveltime_lab.search.query import Query, transit_of
 from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.costs import connector_kph
@@ -48,7 +48,7 @@ _WINDOWS_S: Final = (3_600, 10_800, 28_800, 57_600, 86_400)
 _HALF_DAY_S: Final = 43_200
 #: Maximum number of itineraries in half a day, more than those of a bus every minute.
 _MANY: Final = 2000
-#: Additional cost (see `cost`) of walking all the way in a request with a timetable (assumed: it is seldom intended).
+#: Additional cost (see `cost`) of walking all the way in a question with a timetable (assumed: it is seldom intended).
 _ON_FOOT: Final = 3.0
 #: If more stops than this are reachable, departures are searched minute by minute instead of exactly.
 _MANY_STOPS: Final = 100
@@ -74,8 +74,8 @@ class Around(NamedTuple):
         both = [journey for journey in (self.after, self.before) if journey is not None]
         return min(both, key=lambda journey: abs(journey.moment - moment), default=None)
 
-    def request(self, given: Question) -> Question | None:
-        """Return a request with the nearest time at which it reaches the destination, considering its window."""
+    def question(self, given: Question) -> Question | None:
+        """Return a question with the nearest time at which it reaches the destination, considering its window."""
         assert isinstance(given.moment, dt.datetime)
         nearest = self.nearest(given.moment)
         if nearest is None:
@@ -89,9 +89,9 @@ class Around(NamedTuple):
 
 
 class Solution(NamedTuple):
-    """A relaxed request, its relaxed parameters, and the itineraries around the given time if this was relaxed."""
+    """A relaxed question, its relaxed parameters, and the itineraries around the given time if this was relaxed."""
 
-    request: Question
+    question: Question
     parameters: frozenset[str]
     around: Around | None
 
@@ -103,35 +103,35 @@ class Pair:
         self.network, self.origin, self.destination = network, origin, destination
         self._known: dict[Question, int | None] = {}
 
-    def query(self, request: Question) -> Query:
-        """Return the query of a request, without checking its date."""
-        return replace(Query.of(request, self.network, check=False), needs_length=False)
+    def query(self, question: Question) -> Query:
+        """Return the query of a question, without checking its date."""
+        return replace(Query.of(question, self.network, check=False), needs_length=False)
 
-    def snaps(self, request: Question) -> tuple[Snaps, Snaps]:
+    def snaps(self, question: Question) -> tuple[Snaps, Snaps]:
         """Return the snapped origin and destination."""
-        query = self.query(request)
+        query = self.query(question)
         return query.snap(self.origin), query.snap(self.destination, is_origin=False)
 
-    def milliseconds(self, request: Question) -> int | None:
+    def milliseconds(self, question: Question) -> int | None:
         """Return the travel time in milliseconds, None if it exceeds the limit."""
-        if request not in self._known:
-            query = self.query(request)
+        if question not in self._known:
+            query = self.query(question)
             starts, ends = query.snap(self.origin), query.snap(self.destination, is_origin=False)
-            (block,) = query.blocks(starts, ends, request.limit)
+            (block,) = query.blocks(starts, ends, question.limit)
             label = int(block.labels[0, 0])
-            self._known[request] = None if label == UNREACHED else label_parts.ms(label)
-        return self._known[request]
+            self._known[question] = None if label == UNREACHED else label_parts.ms(label)
+        return self._known[question]
 
-    def is_on_island(self, request: Question) -> bool:
+    def is_on_island(self, question: Question) -> bool:
         """Return whether the trip stays on an island of the network, see `traveltime_lab.streets.local_pairs`."""
-        if request.transportation.uses_timetable:
+        if question.transportation.uses_timetable:
             return False
-        graph, pairs = self.query(request).graph, Pairs(*self.snaps(request))
-        return bool(local_labels(graph, pairs, request.snapping, limit_label(FOREVER_S, "time"))[0].size)
+        graph, pairs = self.query(question).graph, Pairs(*self.snaps(question))
+        return bool(local_labels(graph, pairs, question.snapping, limit_label(FOREVER_S, "time"))[0].size)
 
-    def reaches(self, request: Question) -> bool:
-        """Return whether a request reaches the destination."""
-        return self.milliseconds(request) is not None
+    def reaches(self, question: Question) -> bool:
+        """Return whether a question reaches the destination."""
+        return self.milliseconds(question) is not None
 
     def turned(self) -> Pair:
         """Return the pair in the opposite direction."""
@@ -139,18 +139,18 @@ class Pair:
 
     # Streets
 
-    def means(self, request: Question, side: str) -> Transportation:
+    def means(self, question: Question, side: str) -> Transportation:
         """Return the means of transportation on streets at a side, "origin" or "destination"."""
-        means = request.transportation
+        means = question.transportation
         if not means.uses_timetable:
             return means
         return means.access if side == "origin" else means.egress
 
-    def farthest_m(self, request: Question, side: str) -> float:
+    def farthest_m(self, question: Question, side: str) -> float:
         """Return the largest distance to a street that is suggested; a farther one is beyond any limit on foot."""
-        return connector_kph(self.means(request, side)) / 3.6 * MAX_TRAVEL_TIME_S
+        return connector_kph(self.means(question, side)) / 3.6 * MAX_TRAVEL_TIME_S
 
-    def street_distances(self, request: Question, side: str) -> tuple[float, float]:
+    def street_distances(self, question: Question, side: str) -> tuple[float, float]:
         """
         Return the distance in metres to the nearest street of the main network, and to the nearest street at all.
 
@@ -158,71 +158,69 @@ class Pair:
         """
         points = self.origin if side == "origin" else self.destination
         needed = CAN_LEAVE if side == "origin" else CAN_ARRIVE
+        means, roads = self.means(question, side), question.snapping.accept_roads
         main, nearest = (
-            metres_to_streets(
-                self.network.streets, points.lng, points.lat, self.means(request, side), request.snapping.accept_roads,
-                marks, over_barriers=False,
-            )[0]
+            metres_to_streets(self.network.streets, points.lng, points.lat, means, roads, marks, over_barriers=False)[0]
             for marks in (needed, ANY)
-        )  # fmt: skip
+        )
         return float(main), float(nearest)
 
-    def nearest_distance(self, request: Question, side: str) -> float:
+    def nearest_distance(self, question: Question, side: str) -> float:
         """Return the distance in metres to the nearest street, even across water; inf beyond the threshold."""
         points = self.origin if side == "origin" else self.destination
-        means = self.means(request, side)
+        means = self.means(question, side)
         found = metres_to_streets(
-            self.network.streets, points.lng, points.lat, means, request.snapping.accept_roads,
-            limit_m=request.snapping.threshold,
+            self.network.streets, points.lng, points.lat, means, question.snapping.accept_roads,
+            limit_m=question.snapping.threshold,
         )  # fmt: skip
         return float(found[0])
 
-    def thresholds(self, request: Question) -> list[int]:
+    def thresholds(self, question: Question) -> list[int]:
         """Return the thresholds with which both sides are snapped, in increasing order from the given one."""
-        given = request.snapping.threshold
-        sides = [self.street_distances(request, side) for side in ("origin", "destination")]
-        most_m = max(self.farthest_m(request, side) for side in ("origin", "destination"))
+        given = question.snapping.threshold
+        sides = [self.street_distances(question, side) for side in ("origin", "destination")]
+        most_m = max(self.farthest_m(question, side) for side in ("origin", "destination"))
         every = {given} | {math.floor(metres) + 1 for side in sides for metres in side if metres < most_m}
-        tried = [replace(request, snapping=replace(request.snapping, threshold=t)) for t in sorted(every) if t >= given]
-        return [each.snapping.threshold for each in tried if self.is_snapped(each)]
+        snappings = [replace(question.snapping, threshold=metres) for metres in sorted(every) if metres >= given]
+        return [each.threshold for each in snappings if self.is_snapped(replace(question, snapping=each))]
 
-    def is_snapped(self, request: Question) -> bool:
+    def is_snapped(self, question: Question) -> bool:
         """Return whether origin and destination are snapped."""
-        return all(int(snaps.status[0]) == SNAPPED for snaps in self.snaps(request))
+        return all(int(snaps.status[0]) == SNAPPED for snaps in self.snaps(question))
 
     # Timetables
 
-    def journeys(self, request: Question, begin: dt.datetime, seconds: int) -> list[Journey]:
+    def journeys(self, question: Question, begin: dt.datetime, seconds: int) -> list[Journey]:
         """
         Return the itineraries within the limit that depart (or arrive) in an interval, in chronological order.
 
         If many stops are reachable, as by car, times have a resolution of one minute and may include waiting.
         """
-        moment = _shifted(begin, seconds) if request.is_arrival else begin
-        query = self.query(replace(request, moment=moment, window=seconds))
+        moment = _shifted(begin, seconds) if question.is_arrival else begin
+        query = self.query(replace(question, moment=moment, window=seconds))
         asked = query.transit
         assert asked is not None
         starts, ends = query.snap(self.origin), query.snap(self.destination, is_origin=False)
-        near, far = (ends, starts) if request.is_arrival else (starts, ends)
-        links = asked.links(near, is_origin=not request.is_arrival)
-        reach = asked.links(far, is_origin=request.is_arrival)
+        near, far = (ends, starts) if question.is_arrival else (starts, ends)
+        links = asked.links(near, is_origin=not question.is_arrival)
+        reach = asked.links(far, is_origin=question.is_arrival)
         if not (links.stops.size and reach.stops.size):
             # Nothing but walking, which is possible at any time.
-            walk = self.milliseconds(request.on_foot)
+            walk = self.milliseconds(question.on_foot)
             return [] if walk is None else [Journey(walk, moment)]
         if links.stops.size <= _MANY_STOPS:
             found = travel_times.window_itineraries(asked, Pairs(starts, ends), _MANY)
             every = [Journey(label_parts.ms(int(ms)), at) for ms, at in zip(found.labels, found.moments, strict=True)]
             return sorted(every, key=lambda journey: journey.moment)
         search = asked.search()
-        steps = np.arange(0, seconds + 1, SAMPLE_S) * (-1 if request.is_arrival else 1)
+        steps = np.arange(0, seconds + 1, SAMPLE_S) * (-1 if question.is_arrival else 1)
         times = search.window_times(
             (links.stops, links.ms), asked.at(search) + steps * 1000, reach,
-            asked.options, is_arrival=request.is_arrival,
+            asked.options, is_arrival=question.is_arrival,
         )[:, 0]  # fmt: skip
-        kept = np.flatnonzero(whole_seconds(times) <= request.limit)
+        kept = np.flatnonzero(whole_seconds(times) <= question.limit)
         every = [Journey(int(times[k]), _shifted(moment, int(steps[k]))) for k in kept]
-        walk = self.milliseconds(request.on_foot)
+        walk = self.milliseconds(question.on_foot)
         if walk is not None:
             every.append(Journey(walk, moment))
         return sorted(every, key=lambda journey: journey.moment)
@@ -236,39 +234,39 @@ class Pair:
             return False
         return True
 
-    def around(self, request: Question, within_s: float = _WINDOWS_S[-1]) -> Around:
-        """Return the itineraries before and after the time of a request, within a day (or less) of it."""
-        moment = request.moment
+    def around(self, question: Question, within_s: float = _WINDOWS_S[-1]) -> Around:
+        """Return the itineraries before and after the time of a question, within a day (or less) of it."""
+        moment = question.moment
         assert isinstance(moment, dt.datetime)
-        return self._around(request, moment, within_s) if self.is_covered(moment) else Around(None, None)
+        return self._around(question, moment, within_s) if self.is_covered(moment) else Around(None, None)
 
-    def on_other_days(self, request: Question) -> Around:
+    def on_other_days(self, question: Question) -> Around:
         """Return the nearest itinerary on other days with different services, as the one before or the one after."""
-        moment = request.moment
+        moment = question.moment
         assert isinstance(moment, dt.datetime)
         timetable = transit_of(self.network).timetable
-        trips = service_days.trips_of(timetable, request.transportation)
+        trips = service_days.trips_of(timetable, question.transportation)
         for day in service_days.different_days(timetable, trips, moment.date(), _DAYS):
             # Conversion to UTC and back handles times that the clocks skip on that day.
             target = dt.datetime.combine(day, moment.time(), ZoneInfo(self.network.timezone))
             target = target.astimezone(dt.UTC).astimezone(target.tzinfo)
-            then = replace(request, moment=target)
+            then = replace(question, moment=target)
             ms = self.milliseconds(then) if self.is_covered(target) else None
-            best = self._around(request, target, _HALF_DAY_S).nearest(target) if ms is None else Journey(ms, target)
+            best = self._around(question, target, _HALF_DAY_S).nearest(target) if ms is None else Journey(ms, target)
             if best is not None:
                 return Around(best, None) if best.moment < moment else Around(None, best)
         return Around(None, None)
 
-    def _around(self, request: Question, moment: dt.datetime, within_s: float) -> Around:
+    def _around(self, question: Question, moment: dt.datetime, within_s: float) -> Around:
         """Return the itineraries before and after a time, nearest first searched."""
         ends = [end for end in _WINDOWS_S if end < within_s] + [math.ceil(within_s)]
 
         def first(*, is_late: bool) -> Journey | None:
             for begin, end in itertools.pairwise([0, *ends]):
                 start = _shifted(moment, -end if is_late else begin)
-                found = self.journeys(request, start, end - begin)
+                found = self.journeys(question, start, end - begin)
                 # At the end of departures, or the beginning of arrivals, itineraries beyond it follow after a wait.
-                edge = start if request.is_arrival else _shifted(start, end - begin)
+                edge = start if question.is_arrival else _shifted(start, end - begin)
                 for journey in reversed(found) if is_late else found:
                     if journey.moment != edge and self.is_covered(journey.moment):
                         return journey
@@ -283,14 +281,14 @@ def _shifted(moment: dt.datetime, seconds: float) -> dt.datetime:
     return (moment.astimezone(dt.UTC) + dt.timedelta(seconds=seconds)).astimezone(moment.tzinfo)
 
 
-def solutions(pair: Pair, request: Question) -> list[Solution]:
+def solutions(pair: Pair, question: Question) -> list[Solution]:
     """
-    Return the relaxed requests that reach the destination with a timetable, the nearest first.
+    Return the relaxed questions that reach the destination with a timetable, the nearest first.
 
     Parameters
     ----------
     pair : Pair
-    request : Question
+    question : Question
         Question that does not reach the destination, with both sides snapped.
 
     Returns
@@ -298,62 +296,62 @@ def solutions(pair: Pair, request: Question) -> list[Solution]:
     list of Solution
         One item for each minimal set of relaxed parameters, and one for walking all the way; empty if there are none.
     """
-    moment = request.moment
+    moment = question.moment
     assert isinstance(moment, dt.datetime)
     is_covered = pair.is_covered(moment)
-    walk = replace(request, transportation=request.transportation.egress, window=0, limit=MAX_TRAVEL_TIME_S)
+    walk = replace(question, transportation=question.transportation.egress, window=0, limit=MAX_TRAVEL_TIME_S)
     on_foot = pair.milliseconds(walk)
     most_s, found = MAX_TRAVEL_TIME_S, []
-    longest = request.transportation.direct_walking_time
-    if on_foot is not None and whole_seconds(on_foot) > request.on_foot.limit:
+    longest = question.transportation.direct_walking_time
+    if on_foot is not None and whole_seconds(on_foot) > question.on_foot.limit:
         seconds = whole_seconds(on_foot)
         if longest is None:
             # An itinerary that takes less time than walking includes a transit leg.
             most_s = seconds - 1
         if is_covered:
-            longer = replace(request, limit=max(request.limit, seconds))
+            longer = replace(question, limit=max(question.limit, seconds))
             if longest is not None:
                 longer = longer.using(direct_walking_time=max(longest, seconds))
             found.append(Solution(longer, frozenset({WALK}), None))
-    rides = _solutions(pair, request, most_s) if is_covered else []
-    another_day = cost(request, replace(request, moment=_shifted(moment, _WINDOWS_S[-1])))
-    if min((cost(request, each.request) for each in rides), default=math.inf) > another_day:
-        rides += _on_other_days(pair, request, most_s)
+    rides = _solutions(pair, question, most_s) if is_covered else []
+    another_day = cost(question, replace(question, moment=_shifted(moment, _WINDOWS_S[-1])))
+    if min((cost(question, each.question) for each in rides), default=math.inf) > another_day:
+        rides += _on_other_days(pair, question, most_s)
     found += rides
     if on_foot is not None and not found:
         # Walking all the way is possible on any date that the timetable covers.
-        found += _on_other_days(pair, request, MAX_TRAVEL_TIME_S)
-    return sorted(found, key=lambda each: cost(request, each.request) + _ON_FOOT * (WALK in each.parameters))
+        found += _on_other_days(pair, question, MAX_TRAVEL_TIME_S)
+    return sorted(found, key=lambda each: cost(question, each.question) + _ON_FOOT * (WALK in each.parameters))
 
 
-def _solutions(pair: Pair, request: Question, most_s: int) -> list[Solution]:
-    """Return the solutions at the time of the request, or within a day of it, with travel times of up to `most_s`."""
-    plain = _plain(request, most_s)
+def _solutions(pair: Pair, question: Question, most_s: int) -> list[Solution]:
+    """Return the solutions at the time of the question, or within a day of it, with travel times of up to `most_s`."""
+    plain = _plain(question, most_s)
     found: list[Solution] = []
     sets: list[frozenset[str]] = []
     for parameters in _subsets(plain):
-        loose = loosened(request, parameters, most_s)
+        loose = loosened(question, parameters, most_s)
         if not any(less <= parameters for less in sets) and pair.reaches(loose):
             sets.append(parameters)
-            found.append(Solution(_tightest(pair, request, loose, parameters), parameters, None))
+            found.append(Solution(_tightest(pair, question, loose, parameters), parameters, None))
     # Other times take longest to search: with everything relaxed first, which often shows that there is nothing, then
     # only as near as a solution has to be to cost no more than what is known.
     instead = dict.fromkeys(
         parameters - {"travel_time"} for parameters in sets if "travel_time" in parameters and len(parameters) > 1
     )
     instead |= dict.fromkeys([frozenset({"travel_time"} & set(plain))])
-    known = {} if sets else {frozenset(plain): pair.around(loosened(request, plain, most_s))}
+    known = {} if sets else {frozenset(plain): pair.around(loosened(question, plain, most_s))}
     if Around(None, None) in known.values():
         return found
     within_s = float(_WINDOWS_S[-1])
     for parameters in [frozenset[str](), *instead] if sets else _subsets(plain):
-        loose = loosened(request, parameters, most_s)
+        loose = loosened(question, parameters, most_s)
         around = known.get(parameters) or pair.around(loose, within_s)
-        solution = _at_other_time(pair, request, loose, parameters, around)
+        solution = _at_other_time(pair, question, loose, parameters, around)
         if solution is None:
             continue
         found.append(solution)
-        there, here = solution.request.moment, request.moment
+        there, here = solution.question.moment, question.moment
         assert isinstance(there, dt.datetime) and isinstance(here, dt.datetime)
         seconds = abs((there - here).total_seconds())
         if seconds <= _WINDOWS_S[0]:
@@ -362,34 +360,34 @@ def _solutions(pair: Pair, request: Question, most_s: int) -> list[Solution]:
     return found
 
 
-def _on_other_days(pair: Pair, request: Question, most_s: int) -> list[Solution]:
+def _on_other_days(pair: Pair, question: Question, most_s: int) -> list[Solution]:
     """Return a solution on another day with as few relaxed parameters as possible, or none."""
-    plain = _plain(request, most_s)
-    everything = pair.on_other_days(loosened(request, plain, most_s))
+    plain = _plain(question, most_s)
+    everything = pair.on_other_days(loosened(question, plain, most_s))
     if everything == Around(None, None):
         return []
     for parameters in _subsets(plain):
-        loose = loosened(request, parameters, most_s)
+        loose = loosened(question, parameters, most_s)
         around = everything if len(parameters) == len(plain) else pair.on_other_days(loose)
-        solution = _at_other_time(pair, request, loose, parameters, around)
+        solution = _at_other_time(pair, question, loose, parameters, around)
         if solution is not None:
             return [solution]
     return []
 
 
-def _plain(request: Question, most_s: int) -> list[str]:
-    """Return the parameters of a request that can be relaxed, besides its time."""
-    return [parameter for parameter in PARAMETERS[:-1] if loosened(request, [parameter], most_s) != request]
+def _plain(question: Question, most_s: int) -> list[str]:
+    """Return the parameters of a question that can be relaxed, besides its time."""
+    return [parameter for parameter in PARAMETERS[:-1] if loosened(question, [parameter], most_s) != question]
 
 
 def _at_other_time(
-    pair: Pair, request: Question, loose: Question, parameters: frozenset[str], around: Around
+    pair: Pair, question: Question, loose: Question, parameters: frozenset[str], around: Around
 ) -> Solution | None:
     """Return the solution at the nearest of two itineraries, None if there is none at another time."""
-    later = around.request(loose)
-    if later is None or later.moment == request.moment:
+    later = around.question(loose)
+    if later is None or later.moment == question.moment:
         return None
-    return Solution(_tightest(pair, request, later, parameters), parameters | {"moment"}, around)
+    return Solution(_tightest(pair, question, later, parameters), parameters | {"moment"}, around)
 
 
 def _subsets(parameters: list[str]) -> Iterator[frozenset[str]]:
@@ -399,7 +397,7 @@ def _subsets(parameters: list[str]) -> Iterator[frozenset[str]]:
 
 
 def _tightest(pair: Pair, given: Question, loose: Question, parameters: frozenset[str]) -> Question:
-    """Tighten the parameters of a request in different orders and return the cheapest result."""
+    """Tighten the parameters of a question in different orders and return the cheapest result."""
     orders = (("max_changes", "ways", "travel_time"), ("travel_time", "ways", "max_changes"))
     every = []
     for order in orders:
@@ -412,14 +410,14 @@ def _tightest(pair: Pair, given: Question, loose: Question, parameters: frozense
 
 
 def _tight_time(pair: Pair, given: Question, loose: Question) -> Question:
-    """Return a request with the smallest sufficient travel time."""
+    """Return a question with the smallest sufficient travel time."""
     ms = pair.milliseconds(loose)
     assert ms is not None
     return replace(loose, limit=max(given.limit, whole_seconds(ms)))
 
 
 def _tight_ways(pair: Pair, given: Question, loose: Question) -> Question:
-    """Return a request with the smallest sufficient access and egress times, determined one after the other."""
+    """Return a question with the smallest sufficient access and egress times, determined one after the other."""
     for name in ways(loose):
         low, high = (int(getattr(each.transportation, name)) for each in (given, loose))
         least = least_that(partial(_reaches_with, pair, loose, name), low, high)
@@ -427,13 +425,13 @@ def _tight_ways(pair: Pair, given: Question, loose: Question) -> Question:
     return loose
 
 
-def _reaches_with(pair: Pair, request: Question, name: str, value: int) -> bool:
-    """Return whether a request reaches the destination with another value of an option."""
-    return pair.reaches(request.using(**{name: value}))
+def _reaches_with(pair: Pair, question: Question, name: str, value: int) -> bool:
+    """Return whether a question reaches the destination with another value of an option."""
+    return pair.reaches(question.using(**{name: value}))
 
 
 def _tight_changes(pair: Pair, given: Question, loose: Question) -> Question:
-    """Return a request with the smallest sufficient number of transfers."""
+    """Return a question with the smallest sufficient number of transfers."""
     low = given.transportation.max_changes
     assert low is not None
     while not pair.reaches(loose.using(max_changes=low)):

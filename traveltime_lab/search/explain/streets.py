@@ -17,9 +17,9 @@ from traveltime_lab.modes.table import BASE_MODES, SPEED_OPTIONS, applies, with_
 from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.question import Question
 from traveltime_lab.rounding import whole_seconds
+from traveltime_lab.search.explain.questions import changed_options, cost, walks
 from traveltime_lab.search.explain.reasons import Reason, distance, duration, parts_words
 from traveltime_lab.search.explain.relaxations import Pair
-from traveltime_lab.search.explain.requests import changed_options, cost, walks
 from traveltime_lab.search.pairs import component_of
 from traveltime_lab.streets.snapping import OUTSIDE, SNAPPED, crosses_motorway, on_closed_streets
 
@@ -31,11 +31,11 @@ _MOVED_M: Final = 3.0
 
 @dataclass
 class Findings:
-    """Reasons with the parameters that would have to change, and requests that reach the destination, nearest first."""
+    """Reasons with the parameters to change, and questions that reach the destination, nearest first."""
 
     reasons: list[tuple[str, Reason]] = field(default_factory=list)
     candidates: list[Question] = field(default_factory=list)
-    #: The request whose itinerary takes longer than the limit.
+    #: The question whose itinerary takes longer than the limit.
     slow: Question | None = None
 
     def add(self, parameter: str, code: str, sentence: str, side: str | None = None, **data: Any) -> None:
@@ -47,7 +47,7 @@ class Findings:
         return any(reason.code in codes for _, reason in self.reasons)
 
     def parameters_of(self, given: Question, best: Question | None) -> set[str]:
-        """Return the parameters that the best request changes."""
+        """Return the parameters that the best question changes."""
         if best is None:
             return set()
         options = changed_options(given.transportation, best.transportation)
@@ -76,42 +76,42 @@ class Findings:
         )  # fmt: skip
 
 
-def on_streets(pair: Pair, request: Question) -> Findings:
+def on_streets(pair: Pair, question: Question) -> Findings:
     """Return the reasons why a destination is not reached on streets."""
     told = Findings()
-    add_unsnapped(told, pair, request)
-    every = [(cost(request, each), each) for each in street_requests(pair, request)]
+    add_unsnapped(told, pair, question)
+    every = [(cost(question, each), each) for each in street_questions(pair, question)]
     told.candidates = [each for _, each in sorted(every, key=lambda one: one[0])]
-    thresholds = pair.thresholds(request)
+    thresholds = pair.thresholds(question)
     if not thresholds:
         return told
-    snapped = replace(request, snapping=replace(request.snapping, threshold=thresholds[0]))
+    snapped = replace(question, snapping=replace(question.snapping, threshold=thresholds[0]))
     ms = pair.milliseconds(replace(snapped, limit=FOREVER_S))
     if ms is None:
         _add_disconnected(told, pair, snapped)
-    elif whole_seconds(ms) > request.limit:
+    elif whole_seconds(ms) > question.limit:
         told.slow = snapped
-        lead = "" if snapped == request else "Even with a street it takes"
-        told.add_over_limit(request, ms, {}, 0, lead)
-    if request.transportation.exclude_roads:
+        lead = "" if snapped == question else "Even with a street it takes"
+        told.add_over_limit(question, ms, {}, 0, lead)
+    if question.transportation.exclude_roads:
         open_to = snapped.using(exclude_roads=())
         shorter = pair.milliseconds(replace(open_to, limit=FOREVER_S))
         if shorter is not None and (ms is None or shorter < ms):
-            excluded = ", ".join(request.transportation.exclude_roads)
+            excluded = ", ".join(question.transportation.exclude_roads)
             told.add(
                 "exclude_roads", "excluded_roads",
                 f"Without exclude_roads ({excluded}) it takes {duration(whole_seconds(shorter))}.",
-                travel_time=whole_seconds(shorter), exclude_roads=request.transportation.exclude_roads,
+                travel_time=whole_seconds(shorter), exclude_roads=question.transportation.exclude_roads,
             )  # fmt: skip
     return told
 
 
-def street_requests(pair: Pair, request: Question) -> list[Question]:
-    """Return requests on streets that reach the destination, with other thresholds, roads and travel times."""
-    variants = [request]
-    if request.transportation.street.has_road_options and request.snapping.accept_roads != "any_drivable":
-        variants.append(replace(request, snapping=replace(request.snapping, accept_roads="any_drivable")))
-    if request.transportation.exclude_roads:
+def street_questions(pair: Pair, question: Question) -> list[Question]:
+    """Return questions on streets that reach the destination, with other thresholds, roads and travel times."""
+    variants = [question]
+    if question.transportation.street.has_road_options and question.snapping.accept_roads != "any_drivable":
+        variants.append(replace(question, snapping=replace(question.snapping, accept_roads="any_drivable")))
+    if question.transportation.exclude_roads:
         variants += [variant.using(exclude_roads=()) for variant in variants]
     found = []
     for variant in variants:
@@ -119,20 +119,20 @@ def street_requests(pair: Pair, request: Question) -> list[Question]:
             each = replace(variant, snapping=replace(variant.snapping, threshold=threshold))
             ms = pair.milliseconds(replace(each, limit=MAX_TRAVEL_TIME_S))
             if ms is not None:
-                found.append(replace(each, limit=max(request.limit, whole_seconds(ms))))
+                found.append(replace(each, limit=max(question.limit, whole_seconds(ms))))
     return found
 
 
-def add_unsnapped(told: Findings, pair: Pair, request: Question) -> None:
+def add_unsnapped(told: Findings, pair: Pair, question: Question) -> None:
     """Add the reasons for sides that are not snapped, with the distance to the nearest street."""
-    threshold = request.snapping.threshold
-    for side, snaps in zip(("origin", "destination"), pair.snaps(request), strict=True):
+    threshold = question.snapping.threshold
+    for side, snaps in zip(("origin", "destination"), pair.snaps(question), strict=True):
         status = int(snaps.status[0])
         if status == SNAPPED:
             continue
-        metres = min(pair.street_distances(request, side))
-        how = pair.means(request, side).street.how
-        needed = math.floor(metres) + 1 if metres < pair.farthest_m(request, side) else None
+        metres = min(pair.street_distances(question, side))
+        how = pair.means(question, side).street.how
+        needed = math.floor(metres) + 1 if metres < pair.farthest_m(question, side) else None
         code = f"{side}_outside_network" if status == OUTSIDE else f"{side}_not_snapped"
         where = "lies outside the network" if status == OUTSIDE else "is not near a street"
         sentence = f"The {side} {where}: there is no street {how} at all."
@@ -142,7 +142,7 @@ def add_unsnapped(told: Findings, pair: Pair, request: Question) -> None:
                 f"The {side} {where}: the nearest one {how} is {distance(metres)} away, and the threshold is "
                 f"{distance(threshold)}{would_do}."
             ).replace("network: the nearest one", "network: the nearest street")
-        across = pair.nearest_distance(request, side)
+        across = pair.nearest_distance(question, side)
         if math.isfinite(across):
             sentence += f" A street {distance(across)} away is on the other side of water or of a motorway."
         told.add(
@@ -151,14 +151,14 @@ def add_unsnapped(told: Findings, pair: Pair, request: Question) -> None:
         )  # fmt: skip
 
 
-def add_moved(told: Findings, pair: Pair, request: Question) -> None:
+def add_moved(told: Findings, pair: Pair, question: Question) -> None:
     """Add the sides that are not snapped to the nearest street, and those whose walk crosses a motorway."""
-    if pair.is_on_island(request):
+    if pair.is_on_island(question):
         return
-    for side, snaps in zip(("origin", "destination"), pair.snaps(request), strict=True):
+    for side, snaps in zip(("origin", "destination"), pair.snaps(question), strict=True):
         if int(snaps.status[0]) != SNAPPED:
             continue
-        metres, nearest_m = float(snaps.distance_m[0]), pair.nearest_distance(request, side)
+        metres, nearest_m = float(snaps.distance_m[0]), pair.nearest_distance(question, side)
         if crosses_motorway(pair.network.streets, snaps)[0]:
             told.add(
                 "snapping", f"{side}_across_motorway",
@@ -169,7 +169,7 @@ def add_moved(told: Findings, pair: Pair, request: Question) -> None:
             continue
         if metres <= nearest_m + _MOVED_M:
             continue
-        main_m, any_m = pair.street_distances(request, side)
+        main_m, any_m = pair.street_distances(question, side)
         why = "is on an island of the network, or leads the wrong way"
         if any_m > nearest_m + _MOVED_M:
             why = "is on the other side of water or of a motorway"
@@ -181,19 +181,19 @@ def add_moved(told: Findings, pair: Pair, request: Question) -> None:
         )  # fmt: skip
 
 
-def _add_disconnected(told: Findings, pair: Pair, request: Question) -> None:
+def _add_disconnected(told: Findings, pair: Pair, question: Question) -> None:
     """Add the reason why origin and destination are not connected, and the side that it applies to."""
-    starts, ends = pair.snaps(request)
-    topology = pair.query(request).graph.topology
+    starts, ends = pair.snaps(question)
+    topology = pair.query(question).graph.topology
     first, last = (int(component_of(topology, snaps.edge)[0]) for snaps in (starts, ends))
-    how = request.transportation.street.how
+    how = question.transportation.street.how
     side: str | None = None
     for end, snaps in (("origin", starts), ("destination", ends)):
         if on_closed_streets(topology, snaps)[0]:
             told.add(
                 "snapping", f"{end}_street_closed",
-                f"A change of the network has closed the street at the {end} to {request.transportation.base}.", end,
-                main_distance=_main_distance(pair, request, end),
+                f"A change of the network has closed the street at the {end} to {question.transportation.base}.", end,
+                main_distance=_main_distance(pair, question, end),
             )  # fmt: skip
             return
     if first != last:
@@ -203,7 +203,7 @@ def _add_disconnected(told: Findings, pair: Pair, request: Question) -> None:
         blame = f": the {side} is on an island of the network" if side else ""
         told.add(
             "snapping", "other_component", f"No streets join origin and destination {how}{blame}.", side,
-            main_distance=_main_distance(pair, request, side),
+            main_distance=_main_distance(pair, question, side),
         )  # fmt: skip
         return
     if not topology.can_leave[starts.edge[0]]:
@@ -213,24 +213,24 @@ def _add_disconnected(told: Findings, pair: Pair, request: Question) -> None:
     else:
         sentence = f"Nothing leads from the origin to the destination {how}"
     sentence += ": one-way streets or forbidden turns are in the way."
-    back = pair.turned().milliseconds(replace(request, limit=FOREVER_S))
+    back = pair.turned().milliseconds(replace(question, limit=FOREVER_S))
     if back is not None:
         sentence += f" The other way around it takes {duration(whole_seconds(back))}."
     told.add(
         "snapping", "one_way_trap", sentence, side, way_back=None if back is None else whole_seconds(back),
-        main_distance=_main_distance(pair, request, side),
+        main_distance=_main_distance(pair, question, side),
     )  # fmt: skip
 
 
-def _main_distance(pair: Pair, request: Question, side: str | None) -> float | None:
+def _main_distance(pair: Pair, question: Question, side: str | None) -> float | None:
     """Return the distance in metres from a side to the nearest street of the main network."""
-    metres = math.inf if side is None else pair.street_distances(request, side)[0]
+    metres = math.inf if side is None else pair.street_distances(question, side)[0]
     return metres if math.isfinite(metres) else None
 
 
-def by_other_means(pair: Pair, request: Question) -> list[Question]:
-    """Return requests that reach the destination with another type of transportation, nearest first."""
-    means = request.transportation
+def by_other_means(pair: Pair, question: Question) -> list[Question]:
+    """Return questions that reach the destination with another type of transportation, nearest first."""
+    means = question.transportation
     kinds: list[str] = [kind for kind in BASE_MODES if kind != means.type]
     by_ferry = with_ferry(means.mode)
     if by_ferry is not None:
@@ -238,6 +238,6 @@ def by_other_means(pair: Pair, request: Question) -> list[Question]:
     found = []
     for kind in kinds:
         kept = {name: getattr(means, name) for name in _KEPT if applies(name, kind)}
-        other = replace(request, transportation=Transportation(kind, **kept), window=0)
-        found += [(cost(request, each), each) for each in street_requests(pair, other)]
+        other = replace(question, transportation=Transportation(kind, **kept), window=0)
+        found += [(cost(question, each), each) for each in street_questions(pair, other)]
     return [each for _, each in sorted(found, key=lambda one: one[0])]

@@ -14,41 +14,41 @@ from traveltime_lab.itinerary import Route
 from traveltime_lab.limits import MAX_TRAVEL_TIME_S
 from traveltime_lab.question import Question
 from traveltime_lab.rounding import whole_seconds
+from traveltime_lab.search.explain.questions import WALK, walks, ways
 from traveltime_lab.search.explain.reasons import clock, day, duration, parts_of, vehicle_words
 from traveltime_lab.search.explain.relaxations import LONGEST_S, Around, Pair, Solution, solutions
-from traveltime_lab.search.explain.requests import WALK, walks, ways
 from traveltime_lab.search.explain.streets import Findings, add_unsnapped
 from traveltime_lab.search.query import transit_of
 from traveltime_lab.transit import service_days
 
-#: Returns the route of a request, which may take up to 12 hours.
+#: Returns the route of a question, which may take up to 12 hours.
 RouteOf: TypeAlias = Callable[[Question], Route | None]
 _TRIED: Final = "at other hours, on other days, with longer ways to and from stops, or within 4 hours"
 
 
-def by_timetable(pair: Pair, request: Question, route: RouteOf) -> Findings:
+def by_timetable(pair: Pair, question: Question, route: RouteOf) -> Findings:
     """Return the reasons why a destination is not reached with a timetable."""
     told = Findings()
     timetable = transit_of(pair.network).timetable
-    moment = request.moment
+    moment = question.moment
     assert isinstance(moment, dt.datetime)
     is_covered = pair.is_covered(moment)
-    trips = service_days.trips_of(timetable, request.transportation)
+    trips = service_days.trips_of(timetable, question.transportation)
     if not is_covered:
-        _add_outside(told, pair, request)
+        _add_outside(told, pair, question)
     if not trips.any():
         kinds = service_days.groups(timetable)
         told.add(
             "vehicles", "no_vehicles",
-            f"No {vehicle_words(request.transportation)[0]} runs in this network; its timetable has "
+            f"No {vehicle_words(question.transportation)[0]} runs in this network; its timetable has "
             f"{'only ' + ', '.join(kinds) if kinds else 'no trips at all'}.",
-            type=request.transportation.type, available=tuple(kinds),
+            type=question.transportation.type, available=tuple(kinds),
         )  # fmt: skip
-    add_unsnapped(told, pair, request)
-    thresholds = pair.thresholds(request)
+    add_unsnapped(told, pair, question)
+    thresholds = pair.thresholds(question)
     if not thresholds:
         return told
-    tried = [replace(request, snapping=replace(request.snapping, threshold=each)) for each in thresholds]
+    tried = [replace(question, snapping=replace(question.snapping, threshold=each)) for each in thresholds]
     snapped = tried[0]
     if trips.any():
         near = {side: _add_stops(told, pair, snapped, trips, side) for side in ("origin", "destination")}
@@ -56,10 +56,10 @@ def by_timetable(pair: Pair, request: Question, route: RouteOf) -> Findings:
             _add_service(told, pair, snapped, trips, near)
     if is_covered:
         ms = pair.milliseconds(replace(snapped, limit=LONGEST_S))
-        if ms is not None and whole_seconds(ms) > request.limit:
+        if ms is not None and whole_seconds(ms) > question.limit:
             told.slow = snapped
             told.add_over_limit(
-                request, ms, *parts_of(route(snapped)), "" if snapped == request else "Even then it takes"
+                question, ms, *parts_of(route(snapped)), "" if snapped == question else "Even then it takes"
             )
     for each in tried:
         found = _solved(pair, each)
@@ -67,7 +67,7 @@ def by_timetable(pair: Pair, request: Question, route: RouteOf) -> Findings:
             _add_parameters(told, pair, route, each, found)
             if all(WALK in solution.parameters for solution in found):
                 told.add("", "no_connection", f"No ride that beats walking all the way was found {_TRIED}.")
-            told.candidates = [solution.request for solution in found]
+            told.candidates = [solution.question for solution in found]
             break
     else:
         told.add(
@@ -77,17 +77,17 @@ def by_timetable(pair: Pair, request: Question, route: RouteOf) -> Findings:
     return told
 
 
-def _solved(pair: Pair, request: Question) -> list[Solution]:
-    """Return the relaxations of a snapped request; the request itself if its threshold is sufficient."""
-    assert isinstance(request.moment, dt.datetime)
-    if pair.is_covered(request.moment) and pair.reaches(request):
-        return [Solution(request, frozenset(), None)]
-    return solutions(pair, request)
+def _solved(pair: Pair, question: Question) -> list[Solution]:
+    """Return the relaxations of a snapped question; the question itself if its threshold is sufficient."""
+    assert isinstance(question.moment, dt.datetime)
+    if pair.is_covered(question.moment) and pair.reaches(question):
+        return [Solution(question, frozenset(), None)]
+    return solutions(pair, question)
 
 
-def _add_outside(told: Findings, pair: Pair, request: Question) -> None:
+def _add_outside(told: Findings, pair: Pair, question: Question) -> None:
     """Add the reason that the timetable does not cover the time."""
-    timetable, moment = transit_of(pair.network).timetable, request.moment
+    timetable, moment = transit_of(pair.network).timetable, question.moment
     assert isinstance(moment, dt.datetime)
     dates = {
         str(name): (row["first"], row["last"]) for name, row in timetable.dates().iterrows() if row["first"] is not None
@@ -100,16 +100,16 @@ def _add_outside(told: Findings, pair: Pair, request: Question) -> None:
     )  # fmt: skip
 
 
-def _add_stops(told: Findings, pair: Pair, request: Question, trips: service_days.Trips, side: str) -> Int32Array:
+def _add_stops(told: Findings, pair: Pair, question: Question, trips: service_days.Trips, side: str) -> Int32Array:
     """Return the stops near a side (stop_idx), and add a reason if there are none."""
-    timetable, means = transit_of(pair.network).timetable, request.transportation
+    timetable, means = transit_of(pair.network).timetable, question.transportation
     is_origin = side == "origin"
-    on_the_way = pair.means(request, side).street
+    on_the_way = pair.means(question, side).street
     option, way = on_the_way.access_option, on_the_way.way
-    wide = dict.fromkeys(ways(request), MAX_TRAVEL_TIME_S)
-    asked = pair.query(request.using(**wide)).transit
+    wide = dict.fromkeys(ways(question), MAX_TRAVEL_TIME_S)
+    asked = pair.query(question.using(**wide)).transit
     assert asked is not None
-    links = asked.links(pair.snaps(request)[0 if is_origin else 1], is_origin=is_origin)
+    links = asked.links(pair.snaps(question)[0 if is_origin else 1], is_origin=is_origin)
     served = service_days.stops_of(timetable, trips, is_boarding=is_origin)[links.stops]
     stops, ms = links.stops[served], links.ms[served]
     if is_origin:
@@ -140,14 +140,14 @@ def _add_stops(told: Findings, pair: Pair, request: Question, trips: service_day
 def _add_service(
     told: Findings,
     pair: Pair,
-    request: Question,
+    question: Question,
     trips: service_days.Trips,
     near: Mapping[str, Int32Array],
 ) -> None:
     """Add the reason that there is no service on the day, in the whole timetable or at the stops near a side."""
-    timetable, moment = transit_of(pair.network).timetable, request.moment
+    timetable, moment = transit_of(pair.network).timetable, question.moment
     assert isinstance(moment, dt.datetime)
-    vehicle = vehicle_words(request.transportation)[0]
+    vehicle = vehicle_words(question.transportation)[0]
     date = moment.date()
     chosen: list[tuple[str | None, service_days.Trips]] = [(None, trips)]
     for near_side, stops in near.items():
@@ -169,13 +169,13 @@ def _add_service(
             return
 
 
-def _add_parameters(told: Findings, pair: Pair, route: RouteOf, request: Question, found: list[Solution]) -> None:
-    """Add reasons for the parameters relaxed by the nearest request, and for those that suffice on their own."""
+def _add_parameters(told: Findings, pair: Pair, route: RouteOf, question: Question, found: list[Solution]) -> None:
+    """Add reasons for the parameters relaxed by the nearest question, and for those that suffice on their own."""
     wanted: dict[str, Solution] = dict.fromkeys(sorted(found[0].parameters), found[0])
     for solution in found[1:]:
         if len(solution.parameters) == 1:
             wanted.setdefault(next(iter(solution.parameters)), solution)
-    given, vehicles = request.transportation, vehicle_words(request.transportation)[0]
+    given, vehicles = question.transportation, vehicle_words(question.transportation)[0]
     for parameter, (other, parameters, around) in wanted.items():
         means = other.transportation
         if parameter == WALK and means.direct_walking_time != given.direct_walking_time:
@@ -188,13 +188,13 @@ def _add_parameters(told: Findings, pair: Pair, route: RouteOf, request: Questio
             )  # fmt: skip
         if parameter in ("travel_time", WALK) and not told.has("over_limit"):
             ms = pair.milliseconds(other)
-            if ms is not None and whole_seconds(ms) > request.limit:
+            if ms is not None and whole_seconds(ms) > question.limit:
                 told.add_over_limit(
-                    request, ms, *parts_of(route(other)), "Even then it takes" if len(parameters) > 1 else ""
+                    question, ms, *parts_of(route(other)), "Even then it takes" if len(parameters) > 1 else ""
                 )
         elif parameter == "ways" and not told.has("no_stop_near_origin", "no_stop_near_destination"):
             longer = {
-                name: getattr(means, name) for name in walks(request) if getattr(means, name) != getattr(given, name)
+                name: getattr(means, name) for name in walks(question) if getattr(means, name) != getattr(given, name)
             }
             if longer:
                 words = " and ".join(f"{name} of {duration(value)}" for name, value in longer.items())
@@ -214,12 +214,12 @@ def _add_parameters(told: Findings, pair: Pair, route: RouteOf, request: Questio
                 type=given.type, available=tuple(kinds), needed=means.type,
             )  # fmt: skip
         elif parameter == "moment" and around is not None and not told.has("outside_timetable", "no_service_that_day"):
-            _add_moment(told, route, request, other, around)
+            _add_moment(told, route, question, other, around)
 
 
-def _add_moment(told: Findings, route: RouteOf, request: Question, other: Question, around: Around) -> None:
+def _add_moment(told: Findings, route: RouteOf, question: Question, other: Question, around: Around) -> None:
     """Add the reason with the departure or arrival times of the itineraries before and after the given time."""
-    moment = request.moment
+    moment = question.moment
     assert isinstance(moment, dt.datetime)
     before, after = (None if journey is None else journey.moment for journey in around)
     today = [each is not None and each.date() == moment.date() for each in (before, after)]
@@ -229,7 +229,7 @@ def _add_moment(told: Findings, route: RouteOf, request: Question, other: Questi
         (True, False): "last_trip_gone",
         (True, True): "no_trip_then",
     }[today[0], today[1]]
-    verb, past = ("arrives", "arrived") if request.is_arrival else ("leaves", "left")
+    verb, past = ("arrives", "arrived") if question.is_arrival else ("leaves", "left")
     parts = []
     if after is not None:
         parts.append(f"the {'first' if code == 'first_trip_not_yet' else 'next'} that does {verb} at {clock(after)}")

@@ -1,5 +1,5 @@
 """
-Requests between two points: how they are relaxed, and how far they are from each other.
+Questions between two points: how they are relaxed, and how far they are from each other.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from traveltime_lab.modes.table import ALL_VEHICLES, STREET_MODES, WALKING, with
 from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.question import Question
 
-#: Parameters of a timetable request that can be relaxed, in the order in which sets of equal size are reported.
+#: Parameters of a timetable question that can be relaxed, in the order in which sets of equal size are reported.
 PARAMETERS: Final = ("travel_time", "ways", "max_changes", "vehicles", "moment")
 #: Stands for walking all the way in the parameters of a solution.
 WALK: Final = "walk"
@@ -38,27 +38,27 @@ def ways(question: Question) -> tuple[str, ...]:
     return tuple(dict.fromkeys((WALKING.access_option, question.transportation.street.access_option)))
 
 
-def loosened(request: Question, parameters: Iterable[str], most_s: int = MAX_TRAVEL_TIME_S) -> Question:
-    """Return a request with some parameters fully relaxed, the travel time to `most_s`; the time is not changed."""
+def loosened(question: Question, parameters: Iterable[str], most_s: int = MAX_TRAVEL_TIME_S) -> Question:
+    """Return a question with some parameters fully relaxed, the travel time to `most_s`; the time is not changed."""
     chosen = set(parameters)
     if "travel_time" in chosen:
-        request = replace(request, limit=max(request.limit, most_s))
+        question = replace(question, limit=max(question.limit, most_s))
     if "vehicles" in chosen:
-        request = request.using(type=with_all_vehicles(request.transportation.mode).name, modes=())
+        question = question.using(type=with_all_vehicles(question.transportation.mode).name, modes=())
     if "max_changes" in chosen:
-        request = request.using(max_changes=None)
+        question = question.using(max_changes=None)
     if "ways" in chosen:
         # Access and egress cannot take longer than the whole itinerary.
-        wide = {name: max(getattr(request.transportation, name), request.limit) for name in ways(request)}
-        if "transfer_walking_time" in walks(request):
+        wide = {name: max(getattr(question.transportation, name), question.limit) for name in ways(question)}
+        if "transfer_walking_time" in walks(question):
             wide["transfer_walking_time"] = USUAL_TRANSFER_S
-        request = request.using(**wide)
-    return request
+        question = question.using(**wide)
+    return question
 
 
 def cost(given: Question, other: Question) -> float:
     """
-    Return the distance of a request from the given one.
+    Return the distance of a question from the given one.
 
     Assumed costs: doubling the travel time 2, doubling another number 1, an additional transfer 0.5, other vehicles 1,
     another time 1 for each hour up to six hours and 0.5 more for each doubling of these.
