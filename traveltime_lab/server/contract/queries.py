@@ -229,16 +229,8 @@ _RULES: Mapping[object, tuple[Rule, ...]] = {
 
 def time_map_request(query: TimeMapQuery) -> TimeMapRequest:
     """Return the POST request that a GET time-map stands for."""
-    common: dict[str, Any] = {
-        "id": "time-map",
-        "coords": Coords(query.lat, query.lng),
-        "travel_time": query.travel_time,
-        "transportation": TYPES[query.type](),
-    }
-    if query.departure_time is not None:
-        return TimeMapRequest(departure_searches=[TimeMapDeparture(**common, departure_time=query.departure_time)])
-    assert query.arrival_time is not None  # see `_one_moment`
-    return TimeMapRequest(arrival_searches=[TimeMapArrival(**common, arrival_time=query.arrival_time)])
+    place: dict[str, Any] = {"coords": Coords(query.lat, query.lng), "travel_time": query.travel_time}
+    return TimeMapRequest(**_search(query, TimeMapDeparture, TimeMapArrival, id="time-map", **place))
 
 
 def matrix_request(query: MatrixQuery) -> MatrixRequest:
@@ -246,26 +238,11 @@ def matrix_request(query: MatrixQuery) -> MatrixRequest:
     points = [point for point in map(_point, query.locations.split(",")) if point is not None]
     locations = [Location("search", Coords(query.search_lat, query.search_lng))]
     locations += [Location(str(i), point) for i, point in enumerate(points)]
-    names = [str(i) for i in range(len(points))]
-    common: dict[str, Any] = {
-        "id": "time-filter",
-        "travel_time": query.travel_time or limits.MAX_TRAVEL_TIME_S,
-        "transportation": TYPES[query.type](),
-        "properties": ["travel_time", "distance"],
-    }
-    if query.departure_time is not None:
-        leaving = MatrixDeparture(
-            **common,
-            departure_location_id="search",
-            arrival_location_ids=names,
-            departure_time=query.departure_time,
-        )
-        return MatrixRequest(locations=locations, departure_searches=[leaving])
-    assert query.arrival_time is not None  # see `_one_moment`
-    arriving = MatrixArrival(
-        **common, arrival_location_id="search", departure_location_ids=names, arrival_time=query.arrival_time
-    )
-    return MatrixRequest(locations=locations, arrival_searches=[arriving])
+    found = _search(
+        query, MatrixDeparture, MatrixArrival, ("search", [str(i) for i in range(len(points))]), id="time-filter",
+        travel_time=query.travel_time or limits.MAX_TRAVEL_TIME_S, properties=["travel_time", "distance"],
+    )  # fmt: skip
+    return MatrixRequest(locations=locations, **found)
 
 
 def routes_request(query: RoutesQuery) -> RoutesRequest:
@@ -274,25 +251,21 @@ def routes_request(query: RoutesQuery) -> RoutesRequest:
         Location("origin", Coords(query.origin_lat, query.origin_lng)),
         Location("destination", Coords(query.destination_lat, query.destination_lng)),
     ]
-    common: dict[str, Any] = {
-        "id": "routes",
-        "transportation": TYPES[query.type](),
-        "properties": ["travel_time", "distance", "route"],
-    }
-    if query.departure_time is not None:
-        leaving = RouteDeparture(
-            **common,
-            departure_location_id="origin",
-            arrival_location_ids=["destination"],
-            departure_time=query.departure_time,
-        )
-        return RoutesRequest(locations=locations, departure_searches=[leaving])
-    assert query.arrival_time is not None  # see `_one_moment`
     # The answer names the other end, which of an arrival search is where the trip begins.
-    arriving = RouteArrival(
-        **common,
-        arrival_location_id="destination",
-        departure_location_ids=["origin"],
-        arrival_time=query.arrival_time,
+    ends = ("origin", ["destination"]) if query.departure_time is not None else ("destination", ["origin"])
+    wanted = ["travel_time", "distance", "route"]
+    return RoutesRequest(
+        locations=locations, **_search(query, RouteDeparture, RouteArrival, ends, id="routes", properties=wanted)
     )
-    return RoutesRequest(locations=locations, arrival_searches=[arriving])
+
+
+def _search(
+    query: _Query, leaving: type, arriving: type, ends: tuple[str, list[str]] | None = None, **fields: Any
+) -> dict[str, Any]:
+    """Return the search of a query as the field of a POST request; `ends` are its place and the others, by id."""
+    is_departure = query.departure_time is not None
+    here, there = ("departure", "arrival") if is_departure else ("arrival", "departure")
+    fields |= {"transportation": TYPES[query.type](), f"{here}_time": query.departure_time or query.arrival_time}
+    if ends is not None:
+        fields |= {f"{here}_location_id": ends[0], f"{there}_location_ids": ends[1]}
+    return {f"{here}_searches": [(leaving if is_departure else arriving)(**fields)]}
