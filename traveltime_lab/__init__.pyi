@@ -226,13 +226,13 @@ from .search.places import (
 from .search.prepared_points import (
     PreparedPoints as PreparedPoints,
 )
-from .search.receipts.receipt import (
+from .search.replay.receipt import (
     receipt as receipt,
 )
-from .search.receipts.replay import (
+from .search.replay.replay import (
     Replay as Replay,
 )
-from .search.receipts.replay import (
+from .search.replay.replay import (
     replay as replay,
 )
 from .search.routes import (

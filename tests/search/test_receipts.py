@@ -27,7 +27,7 @@ from traveltime_lab.network.network import Network
 from traveltime_lab.points import read_points
 from traveltime_lab.search.receipts.digest import Digest, digest_of
 from traveltime_lab.search.receipts.record import KEY
-from traveltime_lab.search.receipts.replay import _ANSWERS
+from traveltime_lab.search.replay.replay import _ANSWERS
 
 MORNING = "2026-03-02T07:50:00"
 ON_FOOT: dict[str, Any] = {"transportation": "walking", "travel_time": 900}

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from traveltime_lab._files import as_path, geojson, geoparquet, writable, write_bytes
 from traveltime_lab.errors import InputError, MissingFileError
 from traveltime_lab.maps.widget import answers, browser
-from traveltime_lab.search.receipts.receipt import receipt
 from traveltime_lab.search.receipts.record import KEY
+from traveltime_lab.search.replay.receipt import receipt
 
 if TYPE_CHECKING:
     import geopandas as gpd

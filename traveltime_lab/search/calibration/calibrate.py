@@ -21,6 +21,7 @@ from traveltime_lab.modes.table import BaseMode
 from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.runtime.warnings import warn
+from traveltime_lab.search.calibration.asked import asked_trips
 from traveltime_lab.search.calibration.fit import (
     TRIPS_PER_FACTOR,
     Fit,
@@ -32,7 +33,6 @@ from traveltime_lab.search.calibration.fit import (
 )
 from traveltime_lab.search.calibration.trips import Trips, read_trips, route_trips, snapped_trips, street_query
 from traveltime_lab.search.receipts.record import Asked, NetworkFacts, attrs_of
-from traveltime_lab.search.receipts.trips import asked_trips
 
 #: Least and largest factor (assumed: a mean speed off by more than that is a fault of the data or of the table).
 BOUNDS: Final = (0.25, 4.0)

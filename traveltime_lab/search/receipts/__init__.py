@@ -1,1 +1,1 @@
-"""Receipts: what a result is the answer to, and whether asking again gives the same answer."""
+"""Receipts: what a result is the answer to, recorded by each search; `traveltime_lab.search.replay` asks again."""

@@ -24,6 +24,7 @@ from traveltime_lab.network.network import Network
 from traveltime_lab.points import PointsLike, as_table, read_points
 from traveltime_lab.scenarios.file import from_json
 from traveltime_lab.search.accessibility.accessibility import accessibility
+from traveltime_lab.search.calibration.asked import as_observed, asked_trips
 from traveltime_lab.search.calibration.calibrate import Calibration, calibrate_speeds
 from traveltime_lab.search.calibration.trips import read_trips
 from traveltime_lab.search.cells import geohash_cells, h3_cells
@@ -31,10 +32,9 @@ from traveltime_lab.search.nearest import nearest
 from traveltime_lab.search.query import typical_day_of
 from traveltime_lab.search.receipts.asked import AskedTable, asked_table, table_of
 from traveltime_lab.search.receipts.digest import digest_of
-from traveltime_lab.search.receipts.receipt import checked
-from traveltime_lab.search.receipts.receipt import receipt as receipt_of
 from traveltime_lab.search.receipts.record import DAY
-from traveltime_lab.search.receipts.trips import as_observed, asked_trips
+from traveltime_lab.search.replay.receipt import checked
+from traveltime_lab.search.replay.receipt import receipt as receipt_of
 from traveltime_lab.search.routes import routes
 from traveltime_lab.search.snap import snap
 from traveltime_lab.search.time_filter import time_filter
