@@ -20,7 +20,6 @@ from traveltime_lab.modes.transportation import Transportation, as_transportatio
 from traveltime_lab.moments import resolve_moment
 from traveltime_lab.runtime.warnings import warn
 from traveltime_lab.streets.labels import primary
-from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.streets.pandana_guards import silenced
 from traveltime_lab.streets.restriction_hours import holding, timed_holding
 from traveltime_lab.streets.tables import ACCESS_DESTINATION, StreetTables
@@ -29,171 +28,168 @@ from traveltime_lab.streets.topology import junction_of_ends
 if TYPE_CHECKING:
     import networkx as nx
 
+    from traveltime_lab.network.data import NetworkData
+
 _CRS: Final = "EPSG:4326"
 
 
-class Exports:
-    """The methods of `Network` that return graphs of other packages."""
+def to_networkx(
+    self: NetworkData,
+    transportation: str | Transportation = "walking",
+    departure_time: dt.datetime | str | None = None,
+) -> nx.MultiDiGraph:
+    """
+    Return the streets that are open to a mode as a graph of networkx.
 
-    streets: StreetLayer
-    timezone: str
-    attribution: str
+    Parameters
+    ----------
+    transportation : str or Transportation, default "walking"
+        A type without a timetable.
+    departure_time : datetime or str, optional
+        Selects the congestion of driving, as in `time_filter`.
 
-    def to_networkx(
-        self,
-        transportation: str | Transportation = "walking",
-        departure_time: dt.datetime | str | None = None,
-    ) -> nx.MultiDiGraph:
-        """
-        Return the streets that are open to a mode as a graph of networkx.
+    Returns
+    -------
+    networkx.MultiDiGraph
+        Nodes are the rows of `nodes_frame` that an open street touches, with ``x``, ``y`` (degrees), ``node`` (the
+        row) and ``osm_id``. A node that the mode cannot pass, such as a wall, becomes one node for each of
+        its streets, with a number beyond those rows. Edges are directed, without closed directions, and have
+        ``length`` (m), ``travel_time`` (s), ``edge`` (the row of `edges_frame`), ``osmid``, ``highway`` and
+        ``name``. The graph has ``crs`` and ``attribution``.
 
-        Parameters
-        ----------
-        transportation : str or Transportation, default "walking"
-            A type without a timetable.
-        departure_time : datetime or str, optional
-            Selects the congestion of driving, as in `time_filter`.
+    Warns
+    -----
+    UserWarning
+        If the mode has turn costs, turn restrictions or destination-only streets, which the graph cannot hold.
 
-        Returns
-        -------
-        networkx.MultiDiGraph
-            Nodes are the rows of `nodes_frame` that an open street touches, with ``x``, ``y`` (degrees), ``node`` (the
-            row) and ``osm_id``. A node that the mode cannot pass, such as a wall, becomes one node for each of
-            its streets, with a number beyond those rows. Edges are directed, without closed directions, and have
-            ``length`` (m), ``travel_time`` (s), ``edge`` (the row of `edges_frame`), ``osmid``, ``highway`` and
-            ``name``. The graph has ``crs`` and ``attribution``.
+    Raises
+    ------
+    MissingDependencyError
+        If networkx is not installed; it comes with the extra ``osmnx``.
+    ModeError
+        If the type needs a timetable, or no street is open to it.
+    MomentError
+        If the departure time does not exist or is ambiguous.
 
-        Warns
-        -----
-        UserWarning
-            If the mode has turn costs, turn restrictions or destination-only streets, which the graph cannot hold.
+    Notes
+    -----
+    On foot and by bicycle, ``travel_time`` contains the wait at a signal at the end of the edge, and that for a
+    ferry.
 
-        Raises
-        ------
-        MissingDependencyError
-            If networkx is not installed; it comes with the extra ``osmnx``.
-        ModeError
-            If the type needs a timetable, or no street is open to it.
-        MomentError
-            If the departure time does not exist or is ambiguous.
+    Examples
+    --------
+    >>> network = tl.sample_network("helsinki")
+    >>> graph = network.to_networkx("walking")
+    >>> sorted(next(iter(graph.edges(data=True)))[2])
+    ['edge', 'highway', 'length', 'name', 'osmid', 'travel_time']
+    """
+    return _networkx(self, _arcs(self, transportation, departure_time), is_for_osmnx=False)
 
-        Notes
-        -----
-        On foot and by bicycle, ``travel_time`` contains the wait at a signal at the end of the edge, and that for a
-        ferry.
 
-        Examples
-        --------
-        >>> network = tl.sample_network("helsinki")
-        >>> graph = network.to_networkx("walking")
-        >>> sorted(next(iter(graph.edges(data=True)))[2])
-        ['edge', 'highway', 'length', 'name', 'osmid', 'travel_time']
-        """
-        return _networkx(self, _arcs(self, transportation, departure_time), is_for_osmnx=False)
+def to_osmnx(
+    self: NetworkData,
+    transportation: str | Transportation = "walking",
+    departure_time: dt.datetime | str | None = None,
+) -> nx.MultiDiGraph:
+    """
+    Return the streets that are open to a mode in the form that functions of osmnx take.
 
-    def to_osmnx(
-        self,
-        transportation: str | Transportation = "walking",
-        departure_time: dt.datetime | str | None = None,
-    ) -> nx.MultiDiGraph:
-        """
-        Return the streets that are open to a mode in the form that functions of osmnx take.
+    Parameters
+    ----------
+    transportation : str or Transportation, default "walking"
+        A type without a timetable.
+    departure_time : datetime or str, optional
+        Selects the congestion of driving, as in `time_filter`.
 
-        Parameters
-        ----------
-        transportation : str or Transportation, default "walking"
-            A type without a timetable.
-        departure_time : datetime or str, optional
-            Selects the congestion of driving, as in `time_filter`.
+    Returns
+    -------
+    networkx.MultiDiGraph
+        The graph of `to_networkx`. Nodes have ``street_count``, too; edges ``oneway``, ``reversed``, and
+        ``geometry`` where they are not straight.
 
-        Returns
-        -------
-        networkx.MultiDiGraph
-            The graph of `to_networkx`. Nodes have ``street_count``, too; edges ``oneway``, ``reversed``, and
-            ``geometry`` where they are not straight.
+    Warns
+    -----
+    UserWarning
+        If the mode has turn costs, turn restrictions or destination-only streets, which the graph cannot hold.
 
-        Warns
-        -----
-        UserWarning
-            If the mode has turn costs, turn restrictions or destination-only streets, which the graph cannot hold.
+    Raises
+    ------
+    MissingDependencyError
+        If networkx is not installed; it comes with the extra ``osmnx``.
+    ModeError
+        If the type needs a timetable, or no street is open to it.
+    MomentError
+        If the departure time does not exist or is ambiguous.
 
-        Raises
-        ------
-        MissingDependencyError
-            If networkx is not installed; it comes with the extra ``osmnx``.
-        ModeError
-            If the type needs a timetable, or no street is open to it.
-        MomentError
-            If the departure time does not exist or is ambiguous.
+    Examples
+    --------
+    >>> import osmnx
+    >>> network = tl.sample_network("helsinki")
+    >>> nodes, edges = osmnx.graph_to_gdfs(network.to_osmnx("cycling"))
+    >>> edges.index.names
+    FrozenList(['u', 'v', 'key'])
+    """
+    return _networkx(self, _arcs(self, transportation, departure_time), is_for_osmnx=True)
 
-        Examples
-        --------
-        >>> import osmnx
-        >>> network = tl.sample_network("helsinki")
-        >>> nodes, edges = osmnx.graph_to_gdfs(network.to_osmnx("cycling"))
-        >>> edges.index.names
-        FrozenList(['u', 'v', 'key'])
-        """
-        return _networkx(self, _arcs(self, transportation, departure_time), is_for_osmnx=True)
 
-    def to_pandana(
-        self,
-        transportation: str | Transportation = "walking",
-        departure_time: dt.datetime | str | None = None,
-    ) -> Any:
-        """
-        Return the streets that are open to a mode as a network of pandana.
+def to_pandana(
+    self: NetworkData,
+    transportation: str | Transportation = "walking",
+    departure_time: dt.datetime | str | None = None,
+) -> Any:
+    """
+    Return the streets that are open to a mode as a network of pandana.
 
-        Parameters
-        ----------
-        transportation : str or Transportation, default "walking"
-            A type without a timetable.
-        departure_time : datetime or str, optional
-            Selects the congestion of driving, as in `time_filter`.
+    Parameters
+    ----------
+    transportation : str or Transportation, default "walking"
+        A type without a timetable.
+    departure_time : datetime or str, optional
+        Selects the congestion of driving, as in `time_filter`.
 
-        Returns
-        -------
-        pandana.Network
-            Nodes are those of `to_networkx`, at longitude and latitude. The only weight is ``travel_time`` (s), so that
-            distances of pandana are seconds.
+    Returns
+    -------
+    pandana.Network
+        Nodes are those of `to_networkx`, at longitude and latitude. The only weight is ``travel_time`` (s), so that
+        distances of pandana are seconds.
 
-        Warns
-        -----
-        UserWarning
-            If the mode has turn costs, turn restrictions or destination-only streets, which the graph cannot hold.
+    Warns
+    -----
+    UserWarning
+        If the mode has turn costs, turn restrictions or destination-only streets, which the graph cannot hold.
 
-        Raises
-        ------
-        MissingDependencyError
-            If pandana is not installed; it is the extra ``pandana``.
-        ModeError
-            If the type needs a timetable, or no street is open to it.
-        MomentError
-            If the departure time does not exist or is ambiguous.
+    Raises
+    ------
+    MissingDependencyError
+        If pandana is not installed; it is the extra ``pandana``.
+    ModeError
+        If the type needs a timetable, or no street is open to it.
+    MomentError
+        If the departure time does not exist or is ambiguous.
 
-        Notes
-        -----
-        pandana is under the AGPL-3.0.
+    Notes
+    -----
+    pandana is under the AGPL-3.0.
 
-        Examples
-        --------
-        >>> network = tl.sample_network("helsinki")
-        >>> network.to_pandana("walking").impedance_names
-        ['travel_time']
-        """
-        try:
-            import pandana  # noqa: PLC0415 - an optional extra
-        except ImportError as error:
-            msg = "to_pandana needs pandana: pip install 'traveltime_lab[pandana]'"
-            raise MissingDependencyError(msg) from error
-        arcs = _arcs(self, transportation, departure_time)
-        tables, labels = self.streets.tables, arcs.labels
-        x = pd.Series(tables.node_lng[arcs.rows], index=labels)
-        y = pd.Series(tables.node_lat[arcs.rows], index=labels)
-        # pandana truncates to whole milliseconds; half of one more keeps decimal fractions from falling below.
-        weights = pd.DataFrame({"travel_time": (arcs.time_ms + 0.5) / 1000.0})
-        with silenced():
-            return pandana.Network(x, y, pd.Series(arcs.start), pd.Series(arcs.end), weights, twoway=False)
+    Examples
+    --------
+    >>> network = tl.sample_network("helsinki")
+    >>> network.to_pandana("walking").impedance_names
+    ['travel_time']
+    """
+    try:
+        import pandana  # noqa: PLC0415 - an optional extra
+    except ImportError as error:
+        msg = "to_pandana needs pandana: pip install 'traveltime_lab[pandana]'"
+        raise MissingDependencyError(msg) from error
+    arcs = _arcs(self, transportation, departure_time)
+    tables, labels = self.streets.tables, arcs.labels
+    x = pd.Series(tables.node_lng[arcs.rows], index=labels)
+    y = pd.Series(tables.node_lat[arcs.rows], index=labels)
+    # pandana truncates to whole milliseconds; half of one more keeps decimal fractions from falling below.
+    weights = pd.DataFrame({"travel_time": (arcs.time_ms + 0.5) / 1000.0})
+    with silenced():
+        return pandana.Network(x, y, pd.Series(arcs.start), pd.Series(arcs.end), weights, twoway=False)
 
 
 @dataclass(frozen=True)
@@ -221,7 +217,7 @@ class _Arcs:
     rows: Int64Array
 
 
-def _arcs(network: Exports, transportation: str | Transportation, departure_time: Any) -> _Arcs:
+def _arcs(network: NetworkData, transportation: str | Transportation, departure_time: Any) -> _Arcs:
     """Return the open directed edges of a mode; warn of what they cannot hold."""
     means = as_transportation(transportation)
     if means.uses_timetable:
@@ -269,7 +265,7 @@ def _lost(tables: StreetTables, directed: Int64Array, extra_ms: Int64Array, hold
     return lost
 
 
-def _networkx(network: Exports, arcs: _Arcs, *, is_for_osmnx: bool) -> nx.MultiDiGraph:
+def _networkx(network: NetworkData, arcs: _Arcs, *, is_for_osmnx: bool) -> nx.MultiDiGraph:
     """Return arcs as a graph."""
     try:
         import networkx as nx  # noqa: PLC0415 - comes with the extra osmnx

@@ -26,7 +26,7 @@ from traveltime_lab.streets.tables import SLOPE_FACTORS, USE_DTYPES, StreetTable
 if TYPE_CHECKING:
     import geopandas as gpd
 
-    from traveltime_lab.network.network import Network
+    from traveltime_lab.network.data import NetworkData
 
 FORMAT: Final = "traveltime_lab.network"
 #: Key of what belongs to the streets besides rows, in the ``attrs`` of the edges.
@@ -56,11 +56,11 @@ class Besides:
         return WaterBodies(shapely.transform(self.water.tiles, moved), self.water.report)
 
 
-def nodes_frame(network: Network) -> gpd.GeoDataFrame:
-    """Return the nodes of a network as points."""
+def nodes_frame(self: NetworkData) -> gpd.GeoDataFrame:
+    """Return the nodes as points in EPSG:4326, with OSM ids and flags; see `edges_frame`."""
     import geopandas as gpd  # noqa: PLC0415
 
-    tables = network.tables
+    tables = self.tables
     return gpd.GeoDataFrame(
         {"osm_id": tables.node_osm_id, "flags": tables.node_flags},
         geometry=shapely.points(tables.node_lng, tables.node_lat),
@@ -68,12 +68,25 @@ def nodes_frame(network: Network) -> gpd.GeoDataFrame:
     )
 
 
-def edges_frame(network: Network) -> gpd.GeoDataFrame:
-    """Return the edges of a network as lines, with everything else in ``attrs``."""
+def edges_frame(self: NetworkData) -> gpd.GeoDataFrame:
+    """
+    Return the edges as lines in EPSG:4326, with end nodes, lengths (m), names and speeds (km/h).
+
+    ``off_ground`` says which are bridges, piers or in tunnels, if the source does. Networks with elevation also
+    have factors, by which slopes lengthen times: ``walking_slope_factor_forward`` and the like; see
+    `add_elevation`.
+
+    Turn restrictions, water, time zone and attribution are in ``attrs``. ``build_network((nodes, edges))`` makes a
+    network of both tables again. Rows may be removed and values changed, but the index of each table names its
+    rows: keep it.
+
+    Row numbers are those of this network only: they are others once streets are added, or the network is built
+    again. Ids of ways and nodes last; those of streets of `AddStreet` are negative and counted in each network.
+    """
     import geopandas as gpd  # noqa: PLC0415
 
-    t = network.tables
-    parts = np.repeat(np.arange(network.n_edges), np.diff(t.coord_indptr))
+    t = self.tables
+    parts = np.repeat(np.arange(self.n_edges), np.diff(t.coord_indptr))
     columns = {
         "from_node": t.edge_from,
         "to_node": t.edge_to,
@@ -94,9 +107,9 @@ def edges_frame(network: Network) -> gpd.GeoDataFrame:
         for name in SLOPE_FACTORS:
             for side, way in enumerate(("forward", "backward")):
                 frame[f"{name}_{way}"] = getattr(t, name)[side::2]
-    water, frame_xy, timezone = network.water, network.frame, network.timezone
-    is_left_hand, attribution = network.is_left_hand, network.attribution
-    lost = {"places": len(t.places), "feeds": 0 if network.timetable is None else len(network.timetable.feeds)}
+    water, frame_xy, timezone = self.water, self.frame, self.timezone
+    is_left_hand, attribution = self.is_left_hand, self.attribution
+    lost = {"places": len(t.places), "feeds": 0 if self.timetable is None else len(self.timetable.feeds)}
 
     def besides() -> dict[str, Any]:
         return {

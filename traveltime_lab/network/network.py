@@ -10,47 +10,35 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from traveltime_lab._checks import one_of
-from traveltime_lab.crs import LocalFrame
 from traveltime_lab.errors import InputError
 from traveltime_lab.kernels import compiled
 from traveltime_lab.modes.transportation import Transportation, as_transportation
 from traveltime_lab.moments import resolve_moment
-from traveltime_lab.network import prepared, prepared_file
-from traveltime_lab.network.exports import Exports
-from traveltime_lab.network.file import Contents, hash_of_streets, plain_arrays, write_file
-from traveltime_lab.network.file import fingerprint as fingerprint_of
+from traveltime_lab.network import exports, frames, prepared, prepared_file, views
+from traveltime_lab.network.data import NetworkData
+from traveltime_lab.network.file import Contents, write_file
 from traveltime_lab.network.history import History
-from traveltime_lab.network.prepared import Prepared
 from traveltime_lab.network.report import Report, connectivity, timetable_facts
 from traveltime_lab.network.sources import in_words
-from traveltime_lab.network.views import NetworkViews
-from traveltime_lab.network.water import WaterBodies
 from traveltime_lab.question import Metric
-from traveltime_lab.runtime.memo import Derived, Memo
 from traveltime_lab.runtime.progress import CompilationBar
 from traveltime_lab.runtime.warnings import warn
 from traveltime_lab.scenarios.apply import apply_changes, changes_of, check_stops
 from traveltime_lab.scenarios.changes import Change
 from traveltime_lab.scenarios.street_changes import AddStreet
 from traveltime_lab.streets import graph
-from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.streets.tables import StreetTables
-from traveltime_lab.transit.layer import TransitLayer
 from traveltime_lab.transit.timetable import Timetable
 from traveltime_lab.transit.typical_day import in_service
 
 if TYPE_CHECKING:
     import datetime as dt
 
-    from pyproj import CRS
 
 compiled.watchers.append(CompilationBar())
 
-#: The state of the hash of streets and water, to which that of the timetable is added.
-_HASH = Derived[None, Any]("hash of streets")
 
-
-class Network(NetworkViews, Exports):
+class Network(NetworkData):
     """
     The streets, timetable and water of a region, for repeated searches.
 
@@ -106,40 +94,6 @@ class Network(NetworkViews, Exports):
     'right'
     """
 
-    def __init__(
-        self,
-        tables: StreetTables,
-        *,
-        water: WaterBodies,
-        timezone: str,
-        is_left_hand: bool,
-        attribution: str,
-        timetable: Timetable | None = None,
-        fingerprint: str | None = None,
-        history: History | None = None,
-        streets: StreetLayer | None = None,
-        typical_day: dt.date | None = None,
-    ) -> None:
-        for array in plain_arrays(tables).values():
-            array.setflags(write=False)
-        self.history = history or History()
-        if streets is None:
-            streets = StreetLayer(tables, is_left_hand=is_left_hand, shores=water.outlines)
-        self.streets = streets
-        self.transit = None
-        if timetable is not None:
-            self.transit = TransitLayer(streets, timetable, timezone, typical_day)
-        self.water = water
-        self.timezone = timezone
-        self.attribution = attribution
-        self.fingerprint = fingerprint or fingerprint_of(
-            _HASH.of(streets, None, lambda: hash_of_streets(tables, water, timezone, is_left_hand)), timetable
-        )
-        self.memo = Memo()
-        self._prepared = Prepared()
-        #: Types that a file says were prepared by another version of this package.
-        self._prepared_before: tuple[str, ...] = ()
-
     @classmethod
     def of(cls, contents: Contents) -> Network:
         """Return the network of the contents of a file, with what was prepared."""
@@ -162,33 +116,6 @@ class Network(NetworkViews, Exports):
             else:
                 network._prepared_before = tuple(header["types"])
         return network
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Restore the attributes; memos are pickled empty, and what was prepared is put into them again."""
-        self.__dict__.update(state)
-        self._prepared.pin()
-
-    def __repr__(self) -> str:
-        """Return the size and the location in one line."""
-        west, south, east, north = self.bounds
-        rides = f", {self.timetable.n_trips:,} trips" if self.timetable else ""
-        ready = f", prepared for {prepared.listed(self.prepared)}" if self.prepared else ""
-        return (
-            f"<Network of {self.n_nodes:,} nodes and {self.n_edges:,} edges{rides} in "
-            f"({west:.4f}, {south:.4f}, {east:.4f}, {north:.4f}), {self.timezone}{ready}>"
-        )
-
-    @property
-    def changes(self) -> tuple[Change, ...]:
-        """
-        The changes that the network has had, in their order, however many calls of `with_changes` they were made in.
-
-        ``original.with_changes(network.changes)`` is this network again, for the network before the changes. Edges that
-        were selected by row have names instead, since row numbers are those of one network only: a tuple of OSM way,
-        first and last OSM node, number among the edges with these three, and longitude and latitude of the middle.
-        Speeds of `add_speeds` and slopes of `add_elevation` are no changes.
-        """
-        return self.history.changes
 
     def with_changes(self, changes: Change | Sequence[Change]) -> Network:
         """
@@ -257,71 +184,16 @@ class Network(NetworkViews, Exports):
         check_stops(changed.streets, added)
         return changed
 
-    @property
-    def prepared(self) -> tuple[str, ...]:
-        """Types of transportation that the network is prepared for; see `prepare`."""
-        return self._prepared.types
-
-    @property
-    def tables(self) -> StreetTables:
-        """Nodes, edges, lines and turn restrictions."""
-        return self.streets.tables
-
-    @property
-    def timetable(self) -> Timetable | None:
-        """Timetable of the GTFS feeds; None without feeds."""
-        return None if self.transit is None else self.transit.timetable
-
-    @property
-    def typical_day(self) -> dt.date | None:
-        """
-        Date of ``"weekday_morning"`` for types with a timetable; None without a timetable, or without service.
-
-        It is chosen when the network is built and saved with it, so that it does not depend on the day of a search. Of
-        the days between Tuesday and Thursday on which most feeds run (all of them, if there is such a day), it is one
-        with 95 % of the departures of the busiest or more, if possible no holiday of the feeds, and of these the
-        nearest to the day on which the network is built. `report` names feeds that do not run on it.
-
-        Examples
-        --------
-        >>> print(tl.sample_network().typical_day)
-        2019-07-11
-        """
-        return None if self.transit is None else self.transit.typical_day
-
-    @property
-    def is_left_hand(self) -> bool:
-        """Whether traffic keeps left."""
-        return self.streets.is_left_hand
-
-    @property
-    def frame(self) -> LocalFrame:
-        """Local metric coordinates of the network."""
-        return self.streets.frame
-
-    @property
-    def n_nodes(self) -> int:
-        """Number of nodes."""
-        return self.streets.n_nodes
-
-    @property
-    def n_edges(self) -> int:
-        """Number of undirected edges."""
-        return self.streets.n_edges
-
-    @property
-    def bounds(self) -> tuple[float, float, float, float]:
-        """West, south, east, north in EPSG:4326; west is larger than east if the box crosses the 180th meridian."""
-        return self.streets.bounds
-
-    @property
-    def crs(self) -> CRS:
-        """Local metric CRS: a transverse Mercator projection centred on the network."""
-        from pyproj import CRS  # noqa: PLC0415 - costs 0.1 s that most calls do not need
-
-        return CRS.from_proj4(
-            f"+proj=tmerc +lat_0={self.frame.lat0:.6f} +lon_0={self.frame.lng0:.6f} +k=1 +datum=WGS84 +units=m +no_defs"
-        )
+    __getattr__ = views.no_attribute
+    _repr_html_ = views.as_html
+    nodes_frame = frames.nodes_frame
+    edges_frame = frames.edges_frame
+    stops_frame = views.stops_frame
+    plot = views.plot
+    explore = views.explore
+    to_networkx = exports.to_networkx
+    to_osmnx = exports.to_osmnx
+    to_pandana = exports.to_pandana
 
     def road_graph(
         self,

@@ -21,8 +21,10 @@ from traveltime_lab.modes.table import BASE_MODES
 from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.moments import today
 from traveltime_lab.network.doubtful_speeds import doubtful_speeds
+from traveltime_lab.network.frames import edges_frame
 from traveltime_lab.network.report_figure import figure
 from traveltime_lab.network.report_html import facts_table, finding, label, page, service_tables
+from traveltime_lab.network.views import stops_frame
 from traveltime_lab.streets import snapping
 from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.streets.tables import street_km
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
     import geopandas as gpd
     from matplotlib.figure import Figure
 
-    from traveltime_lab.network.network import Network
+    from traveltime_lab.network.data import NetworkData
 
 _WALKING: Final = Transportation("walking")
 #: Maximum number of stops that the report lists by name.
@@ -49,10 +51,10 @@ class Report(dict[str, Any]):
     """
 
     # The network is not part of the dict, so that reports compare, print and pickle by their facts.
-    _network: Network | None = None
+    _network: NetworkData | None = None
 
     @classmethod
-    def of(cls, network: Network) -> Report:
+    def of(cls, network: NetworkData) -> Report:
         """Return a report on a network, with the facts of its source so far."""
         report = cls(network.tables.report)
         report._network = network
@@ -291,7 +293,7 @@ class Report(dict[str, Any]):
         transit = self._transit("stops_off_streets")
         called = np.flatnonzero(transit.timetable.is_called)
         far = _far_stops(transit, called)
-        frame = self._of("stops_off_streets").stops_frame().iloc[far].reset_index(drop=True)
+        frame = stops_frame(self._of("stops_off_streets")).iloc[far].reset_index(drop=True)
         frame.insert(len(frame.columns) - 1, "metres", _metres(transit, called[far]))
         return frame
 
@@ -314,7 +316,7 @@ class Report(dict[str, Any]):
         network = self._of("islands")
         masks = {mode: _open_and_islands(network.streets, mode)[1] for mode in BASE_MODES}
         some = np.any(list(masks.values()), axis=0)
-        edges = network.edges_frame()[["way_id", "name", "length_m", "geometry"]]
+        edges = edges_frame(network)[["way_id", "name", "length_m", "geometry"]]
         edges.attrs = {}
         found = edges[some].copy()
         for place, (mode, mask) in enumerate(masks.items(), 3):
@@ -342,7 +344,7 @@ class Report(dict[str, Any]):
         """
         network = self._of("doubtful_speeds")
         found = doubtful_speeds(network.tables).set_index("edge")
-        frame = network.edges_frame()[["way_id", "name", "highway", "length_m", "geometry"]].loc[found.index]
+        frame = edges_frame(network)[["way_id", "name", "highway", "length_m", "geometry"]].loc[found.index]
         frame.attrs, frame.index.name = {}, None
         for place, name in enumerate(("kph", "usual_kph", "reason"), 4):
             frame.insert(place, name, found[name].to_numpy())
@@ -359,7 +361,7 @@ class Report(dict[str, Any]):
         yield "Streets on islands", self.islands()
         yield "Streets whose speeds may be wrong", self.doubtful_speeds()
 
-    def _of(self, asked: str) -> Network:
+    def _of(self, asked: str) -> NetworkData:
         """Return the network of the report."""
         if self._network is None:
             msg = f"{asked}() needs the network of the report, which copies do not have; call network.report() again"

@@ -12,13 +12,14 @@ import shapely
 
 from traveltime_lab.errors import MissingDependencyError
 from traveltime_lab.network.report_html import WEEKDAYS
+from traveltime_lab.network.views import plot
 
 if TYPE_CHECKING:
     import geopandas as gpd
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from traveltime_lab.network.network import Network
+    from traveltime_lab.network.data import NetworkData
 
 #: Maximum number of feeds whose departures are drawn.
 _FEEDS_DRAWN: Final = 5
@@ -31,7 +32,7 @@ _LITERAL: Final = {"parse_math": False, "usetex": False}
 
 
 def figure(
-    network: Network,
+    network: NetworkData,
     hours: pd.DataFrame | None,
     dates: pd.DataFrame | None,
     off_streets: gpd.GeoDataFrame | None,
@@ -42,7 +43,7 @@ def figure(
 
     Parameters
     ----------
-    network : Network
+    network : NetworkData
     hours, dates, off_streets : DataFrame, optional
         From `Report.service`, `Report.expiry` and `Report.stops_off_streets`; None without a timetable.
     islands : GeoDataFrame
@@ -95,13 +96,10 @@ def _draw_hours(ax: Any, feed: str, own: pd.DataFrame, dates: pd.DataFrame | Non
     ax.set_title(feed, fontsize=9, loc="left", **_LITERAL)
 
 
-def _draw_map(ax: Any, network: Network, off_streets: gpd.GeoDataFrame | None, islands: gpd.GeoDataFrame) -> None:
+def _draw_map(ax: Any, network: NetworkData, off_streets: gpd.GeoDataFrame | None, islands: gpd.GeoDataFrame) -> None:
     """Draw edges on islands, and stops that are too far from streets, on the map of the network."""
-    # The package finds the function by its name: this package may not import maps, which import it.
-    import traveltime_lab  # noqa: PLC0415
-
     collections, lines = import_module("matplotlib.collections"), import_module("matplotlib.lines")
-    traveltime_lab.plot(network, ax=ax, street_names=False, legend=False)
+    plot(network, ax=ax, street_names=False, legend=False)
     ax.autoscale(enable=False)
     known = []
     for mode, (colour, width) in _ISLANDS.items():
@@ -121,7 +119,7 @@ def _draw_map(ax: Any, network: Network, off_streets: gpd.GeoDataFrame | None, i
     ax.set_title("Streets that cannot be left or reached, and stops that cannot be used", fontsize=10)
 
 
-def _local(network: Network, shape: Any) -> Any:
+def _local(network: NetworkData, shape: Any) -> Any:
     """Return the coordinates of a geometry in EPSG:4326 as local metres, shape (n, 2)."""
     lng, lat = shapely.get_coordinates(shape).T
     return np.column_stack(network.frame.to_xy(lng, lat))

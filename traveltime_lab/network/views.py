@@ -7,7 +7,7 @@ from __future__ import annotations
 import importlib
 import inspect
 from html import escape
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import shapely
@@ -17,14 +17,14 @@ from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.errors import InputError
 from traveltime_lab.modes.table import BASE_MODES
 from traveltime_lab.modes.transportation import Transportation
-from traveltime_lab.network import frames, prepared
+from traveltime_lab.network import prepared
 from traveltime_lab.streets.tables import street_km
 from traveltime_lab.streets.topology import open_edges
 
 if TYPE_CHECKING:
     import geopandas as gpd
 
-    from traveltime_lab.network.network import Network
+    from traveltime_lab.network.data import NetworkData
 
 #: Names that other packages use for parts of a network, and what gives them here.
 _ELSEWHERE: Final = {
@@ -39,11 +39,6 @@ _ELSEWHERE: Final = {
 }  # fmt: skip
 #: Maximum number of feeds that the summary lists.
 _FEEDS_LISTED = 5
-
-
-def _own(views: NetworkViews) -> Network:
-    """Return the network, with the attributes that only `Network` declares."""
-    return cast("Network", views)
 
 
 def _hint(name: str) -> str:
@@ -63,172 +58,152 @@ def _hint(name: str) -> str:
     return f"; use {here}"
 
 
-class NetworkViews:
-    """The methods of `Network` that show what it contains."""
+def no_attribute(self: NetworkData, name: str) -> Any:
+    """Say what an attribute that a network does not have is called here."""
+    raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{_hint(name)}")
 
-    def __getattr__(self, name: str) -> Any:
-        """Say what an attribute that a network does not have is called here."""
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{_hint(name)}")
 
-    def nodes_frame(self) -> gpd.GeoDataFrame:
-        """Return the nodes as points in EPSG:4326, with OSM ids and flags; see `edges_frame`."""
-        return frames.nodes_frame(_own(self))
+@explained_keywords
+def stops_frame(self: NetworkData, *, only_served: bool = True) -> gpd.GeoDataFrame:
+    """
+    Return the stops of the timetable as points in EPSG:4326.
 
-    def edges_frame(self) -> gpd.GeoDataFrame:
-        """
-        Return the edges as lines in EPSG:4326, with end nodes, lengths (m), names and speeds (km/h).
+    Parameters
+    ----------
+    only_served : bool, default True
+        Whether to return only stops at which a trip stops, without stations and entrances.
 
-        ``off_ground`` says which are bridges, piers or in tunnels, if the source does. Networks with elevation also
-        have factors, by which slopes lengthen times: ``walking_slope_factor_forward`` and the like; see
-        `add_elevation`.
+    Returns
+    -------
+    GeoDataFrame
+        ``stop_id``, ``name``, ``code``, ``feed`` (name of the feed), ``parent`` (``stop_id`` of the station, empty
+        if there is none) and ``location_type`` of GTFS. Stops without coordinates have no geometry.
 
-        Turn restrictions, water, time zone and attribution are in ``attrs``. ``build_network((nodes, edges))`` makes a
-        network of both tables again. Rows may be removed and values changed, but the index of each table names its
-        rows: keep it.
+    Raises
+    ------
+    InputError
+        If the network has no timetable.
 
-        Row numbers are those of this network only: they are others once streets are added, or the network is built
-        again. Ids of ways and nodes last; those of streets of `AddStreet` are negative and counted in each network.
-        """
-        return frames.edges_frame(_own(self))
+    Examples
+    --------
+    >>> stops = tl.sample_network().stops_frame()
+    >>> len(stops), stops.crs.to_epsg()
+    (4231, 4326)
+    """
+    import geopandas as gpd  # noqa: PLC0415
 
-    @explained_keywords
-    def stops_frame(self, *, only_served: bool = True) -> gpd.GeoDataFrame:
-        """
-        Return the stops of the timetable as points in EPSG:4326.
+    flag(only_served, "only_served")
+    timetable = self.timetable
+    if timetable is None:
+        msg = "the network has no timetable, and no stops; build it with gtfs=, the path of a GTFS feed"
+        raise InputError(msg)
+    rows = np.flatnonzero(timetable.is_called) if only_served else np.arange(timetable.n_stops)
+    ids = timetable.stops["stop_id"].to_numpy(dtype=object)
+    parent = timetable.column("stops", "parent_idx")[rows]
+    lng, lat = (timetable.column("stops", name).astype(np.float64)[rows] for name in ("stop_lon", "stop_lat"))
+    points = shapely.points(np.nan_to_num(lng), np.nan_to_num(lat))
+    points[~(np.isfinite(lng) & np.isfinite(lat))] = None
+    columns = {
+        "stop_id": ids[rows],
+        "name": timetable.stops["stop_name"].to_numpy(dtype=object)[rows],
+        "code": timetable.stops["stop_code"].to_numpy(dtype=object)[rows],
+        "feed": timetable.feeds["name"].to_numpy(dtype=object)[timetable.column("stops", "feed_idx")[rows]],
+        "parent": np.where(parent >= 0, ids[parent], ""),
+        "location_type": timetable.column("stops", "location_type")[rows],
+    }
+    return gpd.GeoDataFrame(columns, geometry=points, crs="EPSG:4326")
 
-        Parameters
-        ----------
-        only_served : bool, default True
-            Whether to return only stops at which a trip stops, without stations and entrances.
 
-        Returns
-        -------
-        GeoDataFrame
-            ``stop_id``, ``name``, ``code``, ``feed`` (name of the feed), ``parent`` (``stop_id`` of the station, empty
-            if there is none) and ``location_type`` of GTFS. Stops without coordinates have no geometry.
+def plot(self: Any, areas: Any = None, points: Any = None, **options: Any) -> Any:
+    """
+    Plot the network, with areas, points and lines over it.
 
-        Raises
-        ------
-        InputError
-            If the network has no timetable.
+    Parameters
+    ----------
+    areas, points, **options
+        As in `plot`; without any, the map shows streets and water alone.
 
-        Examples
-        --------
-        >>> stops = tl.sample_network().stops_frame()
-        >>> len(stops), stops.crs.to_epsg()
-        (78, 4326)
-        """
-        import geopandas as gpd  # noqa: PLC0415
+    Returns
+    -------
+    Axes
 
-        flag(only_served, "only_served")
-        timetable = _own(self).timetable
-        if timetable is None:
-            msg = "the network has no timetable, and no stops; build it with gtfs=, the path of a GTFS feed"
-            raise InputError(msg)
-        rows = np.flatnonzero(timetable.is_called) if only_served else np.arange(timetable.n_stops)
-        ids = timetable.stops["stop_id"].to_numpy(dtype=object)
-        parent = timetable.column("stops", "parent_idx")[rows]
-        lng, lat = (timetable.column("stops", name).astype(np.float64)[rows] for name in ("stop_lon", "stop_lat"))
-        points = shapely.points(np.nan_to_num(lng), np.nan_to_num(lat))
-        points[~(np.isfinite(lng) & np.isfinite(lat))] = None
-        columns = {
-            "stop_id": ids[rows],
-            "name": timetable.stops["stop_name"].to_numpy(dtype=object)[rows],
-            "code": timetable.stops["stop_code"].to_numpy(dtype=object)[rows],
-            "feed": timetable.feeds["name"].to_numpy(dtype=object)[timetable.column("stops", "feed_idx")[rows]],
-            "parent": np.where(parent >= 0, ids[parent], ""),
-            "location_type": timetable.column("stops", "location_type")[rows],
-        }
-        return gpd.GeoDataFrame(columns, geometry=points, crs="EPSG:4326")
+    See Also
+    --------
+    plot : The same as a function, with all options.
 
-    def plot(self, areas: Any = None, points: Any = None, **options: Any) -> Any:
-        """
-        Plot the network, with areas, points and lines over it.
+    Examples
+    --------
+    >>> network = tl.sample_network()
+    >>> ax = network.plot(points=network.stops_frame(), title="Stops")
+    """
+    # The package finds the function by its name: this package may not import maps, which import it.
+    import traveltime_lab  # noqa: PLC0415
 
-        Parameters
-        ----------
-        areas, points, **options
-            As in `plot`; without any, the map shows streets and water alone.
+    return traveltime_lab.plot(self, areas, points, **options)
 
-        Returns
-        -------
-        Axes
 
-        See Also
-        --------
-        plot : The same as a function, with all options.
+def explore(self: Any, origins: Any = None, **options: Any) -> Any:
+    """
+    Return an interactive map of the network for notebooks, with an isochrone that can be moved.
 
-        Examples
-        --------
-        >>> network = tl.sample_network()
-        >>> ax = network.plot(points=network.stops_frame(), title="Stops")
-        """
-        # The package finds the function by its name: this package may not import maps, which import it.
-        import traveltime_lab  # noqa: PLC0415
+    Parameters
+    ----------
+    origins, **options
+        As in `TravelTimeMap`.
 
-        return traveltime_lab.plot(_own(self), areas, points, **options)
+    Returns
+    -------
+    TravelTimeMap
 
-    def explore(self, origins: Any = None, **options: Any) -> Any:
-        """
-        Return an interactive map of the network for notebooks, with an isochrone that can be moved.
+    See Also
+    --------
+    TravelTimeMap : The same, with all options.
 
-        Parameters
-        ----------
-        origins, **options
-            As in `TravelTimeMap`.
+    Examples
+    --------
+    >>> map_ = tl.sample_network().explore(travel_time=600)
+    """
+    import traveltime_lab  # noqa: PLC0415 - as above
 
-        Returns
-        -------
-        TravelTimeMap
+    return traveltime_lab.TravelTimeMap(self, origins, **options)
 
-        See Also
-        --------
-        TravelTimeMap : The same, with all options.
 
-        Examples
-        --------
-        >>> map_ = tl.sample_network().explore(travel_time=600)
-        """
-        import traveltime_lab  # noqa: PLC0415 - as above
+def as_html(self: NetworkData) -> str:
+    """Return a table of what the network contains, for notebooks."""
+    rows = "".join(
+        f"<tr><th style='text-align: left'>{escape(name)}</th><td style='text-align: left'>{escape(text)}</td></tr>"
+        for name, text in _facts(self).items()
+    )
+    return f"<table><caption>Network</caption>{rows}</table>"
 
-        return traveltime_lab.TravelTimeMap(_own(self), origins, **options)
 
-    def _repr_html_(self) -> str:
-        """Return a table of what the network contains, for notebooks."""
-        rows = "".join(
-            f"<tr><th style='text-align: left'>{escape(name)}</th><td style='text-align: left'>{escape(text)}</td></tr>"
-            for name, text in self._facts().items()
-        )
-        return f"<table><caption>Network</caption>{rows}</table>"
-
-    def _facts(self) -> dict[str, str]:
-        """Return the facts of the summary by name."""
-        network = _own(self)
-        west, south, east, north = network.bounds
-        tables = network.tables
-        facts = {
-            "Source": str(tables.report.get("source", "")),
-            "Place": f"{south:.3f} to {north:.3f} north, {west:.3f} to {east:.3f} east; {network.timezone}",
-            "Size": f"{network.n_nodes:,} nodes, {network.n_edges:,} edges",
-        }
-        for mode in BASE_MODES:
-            sides = open_edges(tables, Transportation(mode))
-            facts[f"Streets for {mode}"] = f"{street_km(tables, sides[0::2] | sides[1::2]):,.0f} km"
-        timetable = network.timetable
-        if timetable is None:
-            facts["Timetable"] = "none"
-        else:
-            facts["Timetable"] = f"{int(timetable.is_called.sum()):,} stops, {timetable.n_trips:,} trips"
-            dates = timetable.dates()
-            for feed, first, last in dates.head(_FEEDS_LISTED).itertuples():
-                facts[f"Feed {feed}"] = f"{first} to {last}" if first is not None else "no service"
-            if len(dates) > _FEEDS_LISTED:
-                facts["More feeds"] = f"{len(dates) - _FEEDS_LISTED}"
-        x, y = network.frame.to_xy(np.array([west, east]), np.array([south, north]))
-        wet = shapely.clip_by_rect(network.water.tiles, x[0], y[0], x[1], y[1])
-        facts["Water"] = f"{float(shapely.area(wet).sum()) / 1e6:,.1f} km²"
-        facts["Elevation"] = tables.report.get("elevation", {}).get("file", "yes") if tables.has_slopes else ""
-        facts["Prepared for"] = prepared.listed(network.prepared) if network.prepared else ""
-        facts["Changes"] = f"{len(network.changes)}" if network.changes else ""
-        facts["Attribution"] = network.attribution
-        return {name: text for name, text in facts.items() if text}
+def _facts(network: NetworkData) -> dict[str, str]:
+    """Return the facts of the summary by name."""
+    west, south, east, north = network.bounds
+    tables = network.tables
+    facts = {
+        "Source": str(tables.report.get("source", "")),
+        "Place": f"{south:.3f} to {north:.3f} north, {west:.3f} to {east:.3f} east; {network.timezone}",
+        "Size": f"{network.n_nodes:,} nodes, {network.n_edges:,} edges",
+    }
+    for mode in BASE_MODES:
+        sides = open_edges(tables, Transportation(mode))
+        facts[f"Streets for {mode}"] = f"{street_km(tables, sides[0::2] | sides[1::2]):,.0f} km"
+    timetable = network.timetable
+    if timetable is None:
+        facts["Timetable"] = "none"
+    else:
+        facts["Timetable"] = f"{int(timetable.is_called.sum()):,} stops, {timetable.n_trips:,} trips"
+        dates = timetable.dates()
+        for feed, first, last in dates.head(_FEEDS_LISTED).itertuples():
+            facts[f"Feed {feed}"] = f"{first} to {last}" if first is not None else "no service"
+        if len(dates) > _FEEDS_LISTED:
+            facts["More feeds"] = f"{len(dates) - _FEEDS_LISTED}"
+    x, y = network.frame.to_xy(np.array([west, east]), np.array([south, north]))
+    wet = shapely.clip_by_rect(network.water.tiles, x[0], y[0], x[1], y[1])
+    facts["Water"] = f"{float(shapely.area(wet).sum()) / 1e6:,.1f} km²"
+    facts["Elevation"] = tables.report.get("elevation", {}).get("file", "yes") if tables.has_slopes else ""
+    facts["Prepared for"] = prepared.listed(network.prepared) if network.prepared else ""
+    facts["Changes"] = f"{len(network.changes)}" if network.changes else ""
+    facts["Attribution"] = network.attribution
+    return {name: text for name, text in facts.items() if text}
