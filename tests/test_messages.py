@@ -14,9 +14,8 @@ import pytest
 
 import traveltime_lab as tl
 from tests.support import worlds
-from traveltime_lab import _keywords
+from traveltime_lab import _elsewhere
 from traveltime_lab.modes import table
-from traveltime_lab.network import views
 
 #: Functions, and classes whose constructors people call.
 PUBLIC = [
@@ -40,7 +39,7 @@ def guesses() -> Iterator[tuple[str, str, str]]:
     for name in PUBLIC:
         known = arguments(name)
         seen = set(known)
-        for here, elsewhere in _keywords._NAMED_ELSEWHERE.items():
+        for here, elsewhere in _elsewhere.ARGUMENTS.items():
             for guess in elsewhere.split():
                 if here in known and guess not in seen:
                     seen.add(guess)
@@ -98,7 +97,7 @@ def test_unknown_types_list_the_known_ones() -> None:
 
 
 def test_parts_of_a_network_in_other_packages(tiny: tl.Network) -> None:
-    for guess, here in views._ELSEWHERE.items():
+    for guess, here in _elsewhere.ATTRIBUTES.items():
         with pytest.raises(AttributeError, match=f"no attribute '{guess}'; use {re.escape(here)}$"):
             getattr(tiny, guess)
         called = here.partition("(")[0].removeprefix("traveltime_lab.")

@@ -24,30 +24,13 @@ __version__ = "0.1.0"
 _load, _public_names, __all__ = lazy_loader.attach_stub(__name__, __file__)
 __all__ += ["__version__"]
 
-#: Names that other packages use, and the name here.
-_ELSEWHERE = {
-    "isochrone": "time_map",
-    "isochrones": "time_map",
-    "isodistance": "distance_map",
-    "travel_time_matrix": "time_filter",
-    "traveltimematrix": "time_filter",
-    "distance_matrix": "time_filter(..., properties=('travel_time', 'distance'))",
-    "shortest_path": "routes",
-    "route": "routes",
-    "directions": "routes",
-    "itineraries": "routes",
-    "map": "TravelTimeMap",
-    "explore": "TravelTimeMap, or explore() of any answer",
-    "graph_from_place": "build_network",
-    "read_network": "load_network",
-    "transportnetwork": "build_network",
-}
-
 
 def __getattr__(name: str) -> Any:
     """Load the module of a public name when the name is first used (PEP 562)."""
     if name not in __all__:
-        hint = f"; use {_ELSEWHERE[name.lower()]}" if name.lower() in _ELSEWHERE else ""
+        from traveltime_lab._elsewhere import FUNCTIONS  # noqa: PLC0415
+
+        hint = f"; use {FUNCTIONS[name.lower()]}" if name.lower() in FUNCTIONS else ""
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
     value = globals()[name] = _load(name)
     return value

@@ -175,6 +175,16 @@ def percent(value: Any, name: str) -> float:
     return share
 
 
+def percents_of(percentiles: Any) -> tuple[float, ...]:
+    """Return one or several different percentages; see `percent`."""
+    given = (percentiles,) if isinstance(percentiles, int | float) else items(percentiles, "percentiles", "numbers")
+    values = tuple(percent(value, "percentiles") for value in given)
+    if len(set(values)) != len(values):
+        msg = f"percentiles must be unique; got {values}"
+        raise InputError(msg)
+    return values
+
+
 def one_of(value: Any, name: str, known: tuple[str, ...]) -> str:
     """Return a value, or raise InputError if it is not one of the known names."""
     if not isinstance(value, str) or value not in known:

@@ -9,48 +9,20 @@ from __future__ import annotations
 import difflib
 import functools
 import inspect
-from collections.abc import Callable, Collection, Mapping
-from typing import Any, Final, TypeVar, cast
+from collections.abc import Callable, Collection
+from typing import Any, TypeVar, cast
 
+from traveltime_lab._elsewhere import ARGUMENTS
 from traveltime_lab.errors import KeywordError
 from traveltime_lab.runtime.signals import held
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
-#: Arguments here, and their names in other packages.
-_NAMED_ELSEWHERE: Final[Mapping[str, str]] = {
-    "departure_time": """departure departure_datetime depart depart_at departs_at leave_at start_time datetime date_time
-        moment time when""",
-    "arrival_time": "arrival arrival_datetime arrive arrive_by arrive_at end_time",
-    "travel_time": """max_time max_travel_time max_duration max_trip_duration max_minutes minutes trip_time trip_times
-        cutoff cutoffs cutoff_sec duration time_limit seconds""",
-    "distance": "max_distance cutoff_distance dist metres meters length",
-    "transportation": """mode modes type transport transport_mode transport_modes transportation_mode travel_mode
-        transportation_type network_type profile costing vehicle means""",
-    "type": "mode transportation transport transport_mode transportation_type",
-    "mode": "transportation transport_mode network_type",
-    "origins": """origin from_ from_point from_points start starts source sources orig departure_location point points
-        location locations places center centre center_point coords""",
-    "origin": "origins from_ from_point start source orig departure_location",
-    "destinations": "destination to to_point to_points end ends target targets dest arrival_location",
-    "destination": "destinations to to_point end target dest arrival_location",
-    "points": "origins point location locations places",
-    "network": "graph g transport_network net",
-    "networks": "network graph net",
-    "window": "departure_time_window time_window range",
-    "walking_speed": "speed_walking walk_speed walking_kph",
-    "cycling_speed": "speed_cycling bike_speed cycle_speed cycling_kph",
-    "resolution": "res h3_resolution precision",
-    "k": "num n n_nearest num_pois maxitems n_neighbors",
-    "gtfs": "gtfs_path gtfs_paths feed feeds",
-    "osm": "osm_pbf osm_file pbf filepath place",
-}
-
 
 def meant_by(name: str, known: Collection[str]) -> str | None:
     """Return the argument, of those known, that is called `name` in other packages; None if there is none."""
     wanted = name.lower()
-    return next((here for here, names in _NAMED_ELSEWHERE.items() if here in known and wanted in names.split()), None)
+    return next((here for here, names in ARGUMENTS.items() if here in known and wanted in names.split()), None)
 
 
 def explained_keywords(target: _F) -> _F:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -14,8 +14,7 @@ from traveltime_lab._arrays import BoolArray, FloatArray, IndexArray, within_row
 from traveltime_lab._files import as_path
 from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.crs import segment_lengths_m
-from traveltime_lab.errors import InputError
-from traveltime_lab.network.network import Network, with_speeds
+from traveltime_lab.network.network import Network, check_network, with_speeds
 from traveltime_lab.network.sources import described
 from traveltime_lab.readers.elevation import FINEST_M, Heights, read_heights
 from traveltime_lab.runtime.warnings import warn
@@ -108,10 +107,7 @@ def add_elevation(network: Network, path: str | os.PathLike[str]) -> Network:
     >>> bool((sloped > level).any(axis=None)), bool((sloped < level).any(axis=None))
     (True, True)
     """
-    given: Any = network
-    if not isinstance(given, Network):
-        msg = f"the first argument must be a Network; got {type(network).__name__}. Create one with build_network"
-        raise InputError(msg)
+    check_network(network)
     file = as_path(path, "path")
     tables = network.tables
     heights = read_heights(file, tables.coord_lng, tables.coord_lat)

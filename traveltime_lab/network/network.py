@@ -355,6 +355,12 @@ class Network(NetworkData):
         return write_file(contents, path)
 
 
+def check_network(given: Any, name: str = "the first argument") -> None:
+    """Raise InputError for anything but a network."""
+    if not isinstance(given, Network):
+        raise InputError(f"{name} must be a Network; got {type(given).__name__}. Create one with build_network")
+
+
 def _like(network: Network, tables: StreetTables, timetable: Timetable | None, history: History) -> Network:
     """Return a network of the same place; streets that are the same are shared."""
     return Network(

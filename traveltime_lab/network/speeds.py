@@ -19,7 +19,7 @@ from traveltime_lab._checks import one_of
 from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.errors import CrsError, InputError, LimitError
 from traveltime_lab.modes.table import BASE_MODES
-from traveltime_lab.network.network import Network, with_speeds
+from traveltime_lab.network.network import Network, check_network, with_speeds
 from traveltime_lab.points import plain
 from traveltime_lab.streets.tables import StreetTables
 
@@ -110,10 +110,7 @@ def add_speeds(
     >>> int(edges.loc[edges["highway"] == "residential", "driving_kph_forward"].max())
     20
     """
-    given: Any = network
-    if not isinstance(given, Network):
-        msg = f"the first argument must be a Network; got {type(network).__name__}. Create one with build_network"
-        raise InputError(msg)
+    check_network(network)
     one_of(mode, "mode", BASE_MODES)
     if all(given is None for given in (classes, ways, edges, polygons, factors)):
         msg = "add_speeds needs at least one of classes, ways, edges, polygons and factors"

@@ -7,12 +7,13 @@ from __future__ import annotations
 import importlib
 import inspect
 from html import escape
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import shapely
 
 from traveltime_lab._checks import flag
+from traveltime_lab._elsewhere import ATTRIBUTES, FUNCTIONS
 from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.errors import InputError
 from traveltime_lab.modes.table import BASE_MODES
@@ -26,17 +27,6 @@ if TYPE_CHECKING:
 
     from traveltime_lab.network.data import NetworkData
 
-#: Names that other packages use for parts of a network, and what gives them here.
-_ELSEWHERE: Final = {
-    "nodes": "nodes_frame()", "nodes_df": "nodes_frame()", "gdf_nodes": "nodes_frame()", "vertices": "nodes_frame()",
-    "edges": "edges_frame()", "edges_df": "edges_frame()", "gdf_edges": "edges_frame()", "links": "edges_frame()",
-    "stops": "stops_frame()", "graph": "to_networkx()", "g": "to_networkx()", "to_graph": "to_networkx()",
-    "bbox": "bounds", "extent": "bounds", "total_bounds": "bounds", "precompute": "prepare(...)",
-    "get_nearest": "traveltime_lab.snap(network, ...)", "get_node_ids": "traveltime_lab.snap(network, ...)",
-    "nearest_pois": "traveltime_lab.nearest(network, ...)",
-    "shortest_path_length": "traveltime_lab.time_filter(network, ...)",
-    "to_file": "save(path)", "write": "save(path)", "info": "report()", "describe": "report()", "summary": "report()",
-}  # fmt: skip
 #: Maximum number of feeds that the summary lists.
 _FEEDS_LISTED = 5
 
@@ -45,11 +35,11 @@ def _hint(name: str) -> str:
     """Return advice on an attribute that a network does not have."""
     if name.startswith("_"):
         return ""
-    here = _ELSEWHERE.get(name.lower())
+    here = ATTRIBUTES.get(name.lower())
     if here is None:
         # Its stub has the public names only.
         package: Any = importlib.import_module("traveltime_lab")
-        function = package._ELSEWHERE.get(name.lower(), name).partition("(")[0]
+        function = FUNCTIONS.get(name.lower(), name).partition("(")[0]
         if function not in package.__all__ or not inspect.isfunction(found := getattr(package, function)):
             return ""
         if next(iter(inspect.signature(found).parameters), "") != "network":

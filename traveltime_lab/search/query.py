@@ -16,11 +16,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
 from traveltime_lab._arrays import FloatArray, IndexArray, Int64Array
-from traveltime_lab.errors import InputError
 from traveltime_lab.limits import FOREVER_S
 from traveltime_lab.modes.transportation import Transportation, as_transportation
 from traveltime_lab.moments import WEEKDAY_MORNING, Moment, TypicalMoment
-from traveltime_lab.network.network import Network
+from traveltime_lab.network.network import Network, check_network
 from traveltime_lab.points import Points
 from traveltime_lab.question import HasQuestion, Metric, MomentLike, Options, Question
 from traveltime_lab.runtime.progress import advance
@@ -187,9 +186,7 @@ def ask(
     **options: Unpack[Options],
 ) -> Query:
     """Return the query for the arguments that all searches share; see `Question.of`."""
-    if not isinstance(network, Network):
-        msg = f"the first argument must be a Network; got {type(network).__name__}. Create one with build_network"
-        raise InputError(msg)
+    check_network(network)
     question = Question.of(network.timezone, transportation, departure_time, arrival_time, snapping, metric, **options)
     return Query.of(question, network)
 

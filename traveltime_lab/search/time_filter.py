@@ -15,7 +15,7 @@ import pandas as pd
 import shapely
 
 from traveltime_lab._arrays import AnyArray, BoolArray, Float32Array, FloatArray, Int64Array
-from traveltime_lab._checks import finite, items, one_of, percent, travel_time_s, whole
+from traveltime_lab._checks import finite, items, one_of, percents_of, travel_time_s, whole
 from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.errors import InputError, LimitError, UnsupportedError
 from traveltime_lab.kernels.unreached import NEVER, UNREACHED
@@ -185,7 +185,7 @@ def time_filter(
     [[0.0, 15.0], [15.0, 0.0]]
     """
     if properties is None:
-        is_spread = isinstance(form, str) and form == "matrix" and bool(_percents(percentiles))
+        is_spread = isinstance(form, str) and form == "matrix" and bool(percents_of(percentiles))
         properties = () if is_spread else ("travel_time",)
     asked = table_query(
         network, travel_time=travel_time, transportation=transportation, departure_time=departure_time,
@@ -307,7 +307,7 @@ def table_query(
 ) -> TableQuery:
     """Validate the parameters of a table of travel times: those of `time_filter`, with all or some properties."""
     limit = travel_time_s(travel_time, MAX_TRAVEL_TIME_S)
-    percents = _percents(percentiles)
+    percents = percents_of(percentiles)
     properties = _properties(properties, allowed, may_be_empty=bool(percents))
     one_of(form, "form", FORMS)
     engines.check_engine(engine)
@@ -359,16 +359,6 @@ def _properties(properties: Any, allowed: tuple[str, ...], *, may_be_empty: bool
         msg = f"properties is empty; give at least one of {', '.join(allowed)}"
         raise InputError(msg)
     return tuple(properties)
-
-
-def _percents(percentiles: Any) -> tuple[float, ...]:
-    """Validate the percentiles."""
-    given = (percentiles,) if isinstance(percentiles, int | float) else items(percentiles, "percentiles", "numbers")
-    values = tuple(percent(value, "percentiles") for value in given)
-    if len(set(values)) != len(values):
-        msg = f"percentiles must be unique; got {values}"
-        raise InputError(msg)
-    return values
 
 
 def _spread_values(

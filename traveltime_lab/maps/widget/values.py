@@ -15,6 +15,7 @@ import traitlets
 
 from traveltime_lab import _checks
 from traveltime_lab._checks import one_of, whole
+from traveltime_lab._elsewhere import WIDGET_OPTIONS
 from traveltime_lab.errors import InputError, ModeError, MomentError
 from traveltime_lab.modes.table import MODES, applies
 from traveltime_lab.modes.transportation import Transportation, as_transportation
@@ -23,23 +24,6 @@ from traveltime_lab.surfaces.level_of_detail import parse_level_of_detail
 #: Larger than any meaningful number.
 _ANY: Final = 10**12
 
-#: Names of options in other packages, and the names here.
-_SYNONYMS: Final = {
-    "mode": "transportation",
-    "modes": "transportation",
-    "minutes": "travel_time, in seconds",
-    "time": "travel_time, in seconds",
-    "duration": "travel_time, in seconds",
-    "metres": "distance",
-    "departure": "departure_time",
-    "arrival": "arrival_time",
-    "buffer": "buffer_distance",
-    "detail": "level_of_detail",
-    "departure_time_window": "window, in seconds",
-    "percentiles": "percentile, one number",
-    "tiles": "base_map",
-    "basemap": "base_map",
-}
 #: Options of other packages that are not needed here.
 _NOT_NEEDED: Final = dict.fromkeys(
     ("center", "centre", "location", "zoom", "zoom_start", "bounds", "extent"),
@@ -56,7 +40,7 @@ def refuse_unknown(given: Sequence[str], known: Sequence[str], where: str) -> No
         if name not in known:
             close = difflib.get_close_matches(name, known, n=1)
             hint = f"Did you mean {close[0]}?" if close else f"Known: {', '.join(known)}."
-            hint = f"Use {_SYNONYMS[name]}." if name in _SYNONYMS else _NOT_NEEDED.get(name, hint)
+            hint = f"Use {WIDGET_OPTIONS[name]}." if name in WIDGET_OPTIONS else _NOT_NEEDED.get(name, hint)
             raise InputError(f"{where} has no option {name!r}. {hint}")
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray
-from traveltime_lab._checks import items, one_of, percent, travel_times_s, whole
+from traveltime_lab._checks import items, one_of, percents_of, travel_times_s, whole
 from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.errors import InputError
 from traveltime_lab.limits import MAX_TRAVEL_TIME_S
@@ -217,7 +217,7 @@ def accessibility(
     one_of(measure, "measure", MEASURES)
     how = _decay_of(measure, decay)
     rank = _rank_of(measure, k)
-    percents = _percents(percentiles)
+    percents = percents_of(percentiles)
     check_progress(progress)
     check_executor(executor)
     query = ask(
@@ -297,16 +297,6 @@ def _rank_of(measure: str, k: Any) -> int:
         msg = f"k is for measure='nearest' only; got measure={measure!r}"
         raise InputError(msg)
     return whole(k, "k", 1, _MOST_K, "opportunities")
-
-
-def _percents(percentiles: Any) -> tuple[float, ...]:
-    """Validate the percentiles."""
-    given = (percentiles,) if isinstance(percentiles, int | float) else items(percentiles, "percentiles", "numbers")
-    values = tuple(percent(value, "percentiles") for value in given)
-    if len(set(values)) != len(values):
-        msg = f"percentiles must be unique; got {values}"
-        raise InputError(msg)
-    return values
 
 
 def _amounts(table: Any, values: Any, n_places: int) -> tuple[list[str], FloatArray]:

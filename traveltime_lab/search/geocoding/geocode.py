@@ -22,7 +22,7 @@ from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.crs import segment_lengths_m
 from traveltime_lab.errors import CoordinateError, InputError, LimitError
 from traveltime_lab.kernels.street import nearest
-from traveltime_lab.network.network import Network
+from traveltime_lab.network.network import Network, check_network
 from traveltime_lab.runtime.memo import Derived
 from traveltime_lab.search.geocoding.countries import countries_of, country_of
 from traveltime_lab.search.geocoding.gazetteer import gazetteer, street_entries
@@ -119,7 +119,7 @@ def geocode(
                    name country
     0  Avenida Ipiranga  Brazil
     """
-    _check_network(network)
+    check_network(network)
     check_query(query)
     limit = check_limit(limit)
     _check_flags(format_name=format_name, exclude_country=exclude_country)
@@ -195,7 +195,7 @@ def reverse_geocode(
     >>> tl.reverse_geocode(network, -51.227811, -30.027565)["name"].tolist()
     ['Bará do Mercado']
     """
-    _check_network(network)
+    check_network(network)
     _check_flags(format_name=format_name, exclude_country=exclude_country)
     lng, lat = check_lnglat(lng, lat)
     known = gazetteer(network)
@@ -359,12 +359,6 @@ def result_frame(
 
 
 # Validation, shared with other geocoders -----------------------------------------------------------------------------
-
-
-def _check_network(network: Any) -> None:
-    if not isinstance(network, Network):
-        msg = f"the first argument must be a Network; got {type(network).__name__}. Create one with build_network"
-        raise InputError(msg)
 
 
 def check_query(query: Any) -> str:

@@ -20,7 +20,7 @@ from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.crs import WGS84
 from traveltime_lab.errors import DataError, InputError, UnsupportedError
 from traveltime_lab.moments import WEEKDAY_MORNING
-from traveltime_lab.network.network import Network
+from traveltime_lab.network.network import Network, check_network
 from traveltime_lab.points import PointsLike, as_table, read_points
 from traveltime_lab.scenarios.file import from_json
 from traveltime_lab.search.accessibility.accessibility import accessibility
@@ -177,8 +177,7 @@ def replay(
     >>> tl.replay("times.parquet", slower).differences[-1].partition(":")[0]
     'the network is another one'
     """
-    if not isinstance(network, Network):
-        raise InputError(f"network must be a Network; got {type(network).__name__}. Create one with build_network")
+    check_network(network, "network")
     kept = checked(receipt, "receipt") if isinstance(receipt, Mapping) else receipt_of(receipt)
     answer_before = kept.get("answer")
     if not isinstance(answer_before, Mapping) or not isinstance(answer_before.get("digest"), str):
