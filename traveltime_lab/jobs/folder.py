@@ -27,6 +27,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from traveltime_lab._digests import digest
 from traveltime_lab._files import access_error, as_path, explained, open_file, read_bytes, write_bytes
 from traveltime_lab.errors import FormatError, InputError, MissingFileError
 from traveltime_lab.jobs.job import Made
@@ -45,8 +46,6 @@ MANIFEST: Final = "_manifest.json"
 LIST: Final = "_parts.jsonl"
 #: Where folders cannot be locked, a file with this name is, while a job is under way.
 LOCK: Final = "_lock"
-#: Bytes that are read at a time.
-_CHUNK: Final = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -69,12 +68,10 @@ class Part:
         try:
             if path.stat().st_size != self.n_bytes:
                 return False
-            digest = _digest()
             with open_file(path) as file:
-                while content := file.read(_CHUNK):
-                    digest.update(content)
+                found = hashlib.file_digest(file, digest).hexdigest()
             # The checksum is not that of the number of rows, which stands beside it.
-            return str(digest.hexdigest()) == self.blake2b and pq.read_metadata(path).num_rows == self.n_rows
+            return found == self.blake2b and pq.read_metadata(path).num_rows == self.n_rows
         except (OSError, pa.ArrowException):
             return False
 
@@ -82,10 +79,6 @@ class Part:
 def part_name(part: int) -> str:
     """Return the name of the file of a part."""
     return f"part-{part:06d}.parquet"
-
-
-def _digest() -> Any:
-    return hashlib.blake2b(digest_size=16)
 
 
 class Folder:
@@ -175,9 +168,7 @@ class Folder:
 
     def add(self, number: int, made: Made) -> None:
         """Write a part, and add it to the list."""
-        digest = _digest()
-        digest.update(made.content)
-        part = Part(number, made.n_rows, len(made.content), digest.hexdigest())
+        part = Part(number, made.n_rows, len(made.content), digest(made.content).hexdigest())
         write_bytes(self.path / part.name, made.content, what="a part", example=part.name)
         with explained(self.path / LIST, "save the list of parts to"), (self.path / LIST).open("ab") as file:
             file.write(_line(part).encode())

@@ -4,7 +4,6 @@ What a large job computes, part by part, in this process or in another.
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import uuid
@@ -22,6 +21,7 @@ import shapely
 
 import traveltime_lab
 from traveltime_lab._arrays import AnyArray, FloatArray
+from traveltime_lab._digests import digest
 from traveltime_lab._files import as_path
 from traveltime_lab.crs import WGS84
 from traveltime_lab.errors import InputError
@@ -88,11 +88,8 @@ class Places:
     @property
     def digest(self) -> str:
         """Hash of the labels and coordinates."""
-        digest = hashlib.blake2b(digest_size=16)
         texts = json.dumps(self.labels.tolist()).encode() if self.has_texts else self.labels.astype("<i8").tobytes()
-        for content in (texts, self.lng.astype("<f8").tobytes(), self.lat.astype("<f8").tobytes()):
-            digest.update(content)
-        return digest.hexdigest()
+        return digest(texts, self.lng.astype("<f8").tobytes(), self.lat.astype("<f8").tobytes()).hexdigest()
 
     def points(self, rows: slice) -> Points:
         """Return some of the points, labelled by their positions."""

@@ -65,6 +65,9 @@ class NetworkData:
         #: Types that a file says were prepared by another version of this package.
         self._prepared_before: tuple[str, ...] = ()
 
+    # Errors of Python name the class that is public.
+    __init__.__qualname__ = "Network.__init__"
+
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore the attributes; memos are pickled empty, and what was prepared is put into them again."""
         self.__dict__.update(state)

@@ -29,6 +29,7 @@ import pandas as pd
 import pyarrow as pa
 
 from traveltime_lab._arrays import AnyArray
+from traveltime_lab._digests import digest, parts_of
 from traveltime_lab._files import as_path, explained, is_file, open_file, replacing
 from traveltime_lab.errors import FileAccessError, FormatError, MissingFileError
 from traveltime_lab.network import checksums, prepared_file
@@ -243,26 +244,24 @@ def plain_arrays(tables: StreetTables) -> dict[str, AnyArray]:
 
 def hash_of_streets(tables: StreetTables, water: WaterBodies, timezone: str, is_left_hand: bool) -> hashlib.blake2b:
     """Return the state of a hash of all data but the timetable; see `fingerprint`."""
-    digest = hashlib.blake2b(digest_size=16)
-    for name, array in sorted(plain_arrays(tables).items()):
-        if name == "edge_off_ground":  # no answer depends on it
-            continue
-        digest.update(f"{name}{array.dtype.str}{array.shape}".encode())
-        digest.update(np.ascontiguousarray(array).data)
-    digest.update(tables.uses.to_csv(index=False).encode())
-    digest.update("\0".join(tables.names).encode())
-    digest.update(pd.util.hash_pandas_object(tables.places, index=False).to_numpy().tobytes())
-    digest.update(water.to_wkb())
-    digest.update(f"{timezone} {is_left_hand} {FORMAT_VERSION}".encode())
-    return digest
+    arrays = plain_arrays(tables)
+    arrays.pop("edge_off_ground", None)  # no answer depends on it
+    return digest(
+        *parts_of(arrays),
+        tables.uses.to_csv(index=False).encode(),
+        "\0".join(tables.names).encode(),
+        pd.util.hash_pandas_object(tables.places, index=False).to_numpy().data,
+        water.to_wkb(),
+        f"{timezone} {is_left_hand} {FORMAT_VERSION}".encode(),
+    )
 
 
 def fingerprint(streets: hashlib.blake2b, timetable: Timetable | None) -> str:
     """Return a hash of all data that results depend on, given that of `hash_of_streets`."""
-    digest = streets.copy()
+    found = streets.copy()
     if timetable is not None:
-        digest.update(timetable.fingerprint.encode())
-    return digest.hexdigest()
+        found.update(timetable.fingerprint.encode())
+    return found.hexdigest()
 
 
 def _to_arrow(contents: Contents) -> pa.Table:

@@ -8,12 +8,9 @@ import datetime as dt
 import hashlib
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from traveltime_lab._files import explained, open_file
-
-#: Bytes that are read at a time.
-_CHUNK: Final = 1 << 22
 
 
 def described(path: Path, role: str) -> dict[str, Any]:
@@ -52,8 +49,5 @@ def in_words(files: Iterable[dict[str, Any]]) -> dict[str, str]:
 
 
 def _sha256(path: Path) -> str:
-    digest = hashlib.sha256()
     with open_file(path) as file:
-        while content := file.read(_CHUNK):
-            digest.update(content)
-    return digest.hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()

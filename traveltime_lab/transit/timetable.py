@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
-import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Final
@@ -29,6 +28,7 @@ from traveltime_lab._arrays import (
     Int64Array,
     UInt8Array,
 )
+from traveltime_lab._digests import digest, parts_of
 from traveltime_lab.errors import InputError, NoServiceError
 from traveltime_lab.runtime.forks import cached_property
 from traveltime_lab.runtime.warnings import warn, warnings_to
@@ -251,16 +251,11 @@ class Timetable:
     @cached_property
     def fingerprint(self) -> str:
         """Hash of everything that results depend on."""
-        digest = hashlib.blake2b(digest_size=16)
-        for name, array in sorted({**plain_arrays(self), **plain_arrays(self.services)}.items()):
-            digest.update(f"{name}{array.dtype.str}{array.shape}".encode())
-            digest.update(np.ascontiguousarray(array).data)
-        for table in TABLES:
-            digest.update(pd.util.hash_pandas_object(getattr(self, table), index=False).to_numpy().data)
-        digest.update("\0".join([*self.zones, *self.headsigns]).encode())
-        if self.feed_spans is not None:
-            digest.update(repr(self.feed_spans).encode())
-        return digest.hexdigest()
+        tables = (pd.util.hash_pandas_object(getattr(self, table), index=False).to_numpy().data for table in TABLES)
+        spans = "" if self.feed_spans is None else repr(self.feed_spans)
+        names = "\0".join([*self.zones, *self.headsigns])
+        arrays = parts_of({**plain_arrays(self), **plain_arrays(self.services)})
+        return digest(*arrays, *tables, names.encode(), spans.encode()).hexdigest()
 
     def trips_by_timezone(self) -> dict[str, int]:
         """Return the number of trips in each time zone, those with most first; without trips, the zones of agencies."""

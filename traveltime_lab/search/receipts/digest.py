@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
-import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -17,6 +16,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import shapely
+
+from traveltime_lab._digests import digest
 
 
 class Digest:
@@ -36,29 +37,27 @@ class Digest:
             pieces.insert(0, ("labels", rows.index))
         for name, values in pieces:
             if name not in self._columns:
-                self._columns[name] = hashlib.blake2b(digest_size=16)
+                self._columns[name] = digest()
             for content in _bytes_of(values):
                 self._columns[name].update(content)
         self.n_rows += len(rows)
 
     def hexdigest(self) -> str:
         """Return the hash as 32 hexadecimal digits."""
-        total = hashlib.blake2b(f"{self.n_rows}".encode(), digest_size=16)
-        for name, column in self._columns.items():
-            total.update(json.dumps([name, column.hexdigest()]).encode())
-        return total.hexdigest()
+        columns = (json.dumps([name, column.hexdigest()]).encode() for name, column in self._columns.items())
+        return digest(f"{self.n_rows}".encode(), *columns).hexdigest()
 
 
 def digest_of(table: pd.DataFrame) -> str:
     """Return the hash of a table."""
-    digest = Digest()
-    digest.add(table)
-    return digest.hexdigest()
+    found = Digest()
+    found.add(table)
+    return found.hexdigest()
 
 
 def digest_of_arrays(columns: Mapping[str, Any]) -> str:
     """Return the hash of labels and columns that are no table yet."""
-    total = hashlib.blake2b(digest_size=16)
+    total = digest()
     for name, values in columns.items():
         total.update(json.dumps(name).encode())
         for content in _bytes_of(values):
