@@ -268,7 +268,7 @@ OPENERS = {
     "_files.py": "in this place",
     "jobs/folder.py": "the list that it adds to; a folder",
     "kernels/ahead.py": "an archive that it has written",
-    "kernels/compiled.py": "modules of this package",
+    "kernels/cache.py": "modules of this package",
     "kernels/trusted.py": "with its own check, by descriptor",
     "kernels/warm_up.py": "a list of this package",
     "maps/leaflet/__init__.py": "parts of this package",

@@ -16,7 +16,7 @@ from tests.support import worlds
 from tests.support.large_jobs import grid
 from tests.support.osm_files import osm_xml
 from tests.support.towns import blocks
-from traveltime_lab.kernels import compiled
+from traveltime_lab.kernels import cache
 from traveltime_lab.runtime import progress as watching
 from traveltime_lab.settings import settings
 
@@ -166,7 +166,7 @@ class Screen:
 
 
 def test_the_first_search_says_that_it_compiles(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert any(isinstance(watch, watching.CompilationBar) for watch in compiled.watchers)
+    assert any(isinstance(watch, watching.CompilationBar) for watch in cache.watchers)
     bar = watching.CompilationBar()
 
     def compile_two() -> str:

@@ -153,7 +153,7 @@ class _Announcement(logging.Handler):
 
 
 def _tell_of_compiling() -> None:
-    logger = logging.getLogger("traveltime_lab.kernels.compiled")
+    logger = logging.getLogger("traveltime_lab.kernels.cache")
     if not logger.handlers:
         announcement = _Announcement(logging.INFO)
         logger.addHandler(announcement)
@@ -161,7 +161,7 @@ def _tell_of_compiling() -> None:
 
 
 def _compile(options: argparse.Namespace) -> None:
-    from traveltime_lab.kernels import ahead, compiled, warm_up
+    from traveltime_lab.kernels import ahead, cache, warm_up
     from traveltime_lab.search.rehearsal import rehearse
 
     if (options.baseline is None) != (options.out is None):
@@ -176,7 +176,7 @@ def _compile(options: argparse.Namespace) -> None:
     print(f"{n_missing} listed kernels were missing, compiled in {time.perf_counter() - started:.0f} s")
     for part in rehearse():
         print(f"  {part}: ready after {time.perf_counter() - started:.0f} s", flush=True)
-    kept = compiled.folders()
+    kept = cache.folders()
     files = [path for folder in kept for path in folder.glob("*.nbc")]
     print(f"{len(files)} compiled kernels, {sum(path.stat().st_size for path in files) / 1e6:.1f} MB, are in")
     for folder in kept:

@@ -29,16 +29,16 @@ HEADER = """\
 @contextmanager
 def recorded() -> Iterator[list[str]]:
     """Give a list that fills with the lines of kernels that are called from Python, compiled or found on disk."""
-    from traveltime_lab.kernels import compiled, warm_up
+    from traveltime_lab.kernels import cache, warm_up
 
     lines: list[str] = []
     depths = threading.local()
-    load, save = compiled._Cache.load_overload, compiled._Cache.save_overload
+    load, save = cache.Cache.load_overload, cache.Cache.save_overload
 
     def load_overload(self: Any, sig: Any, context: Any) -> Any:
         found = load(self, sig, context)
         depth = getattr(depths, "value", 0)
-        line = warm_up.line(self._name, compiled._arguments(sig))
+        line = warm_up.line(self._name, cache.arguments_of(sig))
         if depth == 0 and line not in lines:
             lines.append(line)
         # A kernel that is compiled asks for those it calls before it is saved.
@@ -49,11 +49,11 @@ def recorded() -> Iterator[list[str]]:
         depths.value -= 1
         save(self, sig, made)
 
-    compiled._Cache.load_overload, compiled._Cache.save_overload = load_overload, save_overload
+    cache.Cache.load_overload, cache.Cache.save_overload = load_overload, save_overload
     try:
         yield lines
     finally:
-        compiled._Cache.load_overload, compiled._Cache.save_overload = load, save
+        cache.Cache.load_overload, cache.Cache.save_overload = load, save
 
 
 def demo() -> None:

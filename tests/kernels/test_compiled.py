@@ -22,7 +22,7 @@ import numpy as np
 import pytest
 
 import traveltime_lab
-from traveltime_lab.kernels import compiled
+from traveltime_lab.kernels import cache, compiled
 
 PACKAGE = Path(traveltime_lab.__file__).parent
 KERNELS = [path for path in sorted((PACKAGE / "kernels").rglob("*.py")) if "@kernel" in path.read_text("utf-8")]
@@ -70,7 +70,7 @@ def edit(folder: Path, module: str, old: str, new: str) -> None:
 
 CALLERS = """
 import numpy as np
-from traveltime_lab.kernels import compiled, records
+from traveltime_lab.kernels import cache, compiled, records
 from traveltime_lab.kernels.raster import cells
 from traveltime_lab.kernels.transit import trip_instances, walks
 
@@ -88,7 +88,7 @@ print(stay[0])
 
 # Has to do with neither.
 cells.add_samples.py_func
-print(*sorted({made.name for made in compiled.compilations()}))
+print(*sorted({made.name for made in cache.compilations()}))
 """
 
 
@@ -187,10 +187,10 @@ def load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Module
 @pytest.fixture(autouse=True)
 def fresh() -> Iterator[None]:
     """No folder, warning or announcement of another test."""
-    compiled._folders.clear()
-    compiled._told.clear()
+    cache._folders.clear()
+    cache._logged.clear()
     yield
-    compiled._folders.clear()
+    cache._folders.clear()
 
 
 def files(module: ModuleType) -> list[Path]:
@@ -202,9 +202,9 @@ def n_warnings(caplog: pytest.LogCaptureFixture) -> int:
 
 
 def n_compiled(call: Callable[[], Any]) -> int:
-    before = len(compiled.compilations())
+    before = len(cache.compilations())
     call()
-    return len(compiled.compilations()) - before
+    return len(cache.compilations()) - before
 
 
 def test_one_file_for_each_signature(load: Callable[[], ModuleType]) -> None:
@@ -285,8 +285,8 @@ def test_another_numba_keeps_nothing(
             return getattr(numba.core, name)
 
     load().add(1, 2)
-    monkeypatch.setattr(compiled, "_internals", Insides())
-    compiled._folders.clear()
+    monkeypatch.setattr(cache, "_internals", Insides())
+    cache._folders.clear()
     again = load()
     assert again.add(1, 2) == 3 and again.add(1.5, 2.0) == 3.5
     assert n_compiled(lambda: load().add(1, 2)) == (0 if missing == "serialize" else 1)
@@ -348,7 +348,7 @@ def test_the_collector_is_off_while_kernels_compile(was_on: bool, load: Callable
             load().add.compile((numba.int32, numba.int32))  # one within another
             seen.append(gc.isenabled())
 
-    compiled.watchers.append(watch)
+    cache.watchers.append(watch)
     if not was_on:
         gc.disable()
     try:
@@ -357,7 +357,7 @@ def test_the_collector_is_off_while_kernels_compile(was_on: bool, load: Callable
             module.add("a", 2)
         assert not any(seen) and len(seen) >= 5 and gc.isenabled() == was_on
     finally:
-        compiled.watchers.remove(watch)
+        cache.watchers.remove(watch)
         gc.enable()
 
 
@@ -388,7 +388,7 @@ def test_types_in_words_tell_fields() -> None:
     one, two = (numba.typeof((numba.typeof(kind(1, 2)), 1)) for kind in (One, Two))
     one, two = numba.typeof((One(1, 2), 1)), numba.typeof((Two(1, 2), 1))
     assert str(one) == str(two)
-    assert compiled._in_words(one) != compiled._in_words(two)
+    assert cache._in_words(one) != cache._in_words(two)
 
 
 # The sources of a kernel ---------------------------------------------------------------------------------------------
@@ -412,15 +412,15 @@ def test_types_in_words_tell_fields() -> None:
 def test_imports_are_found(line: str, is_found: Callable[[Path], bool], tmp_path: Path) -> None:
     path = tmp_path / "module.py"
     path.write_text(f"import numpy as np\n\n{line}\n")
-    _, imported = compiled._source(str(path), 0, 0)
-    compiled._source.cache_clear()
+    _, imported = cache._source(str(path), 0, 0)
+    cache._source.cache_clear()
     assert set(imported) == {str(path) for path in PACKAGE.rglob("*.py") if is_found(path)}
 
 
 def test_signals_import_nothing_of_the_package() -> None:
     path = str(PACKAGE / "runtime" / "signals.py")
-    _, imported = compiled._source(path, 0, 0)
-    compiled._source.cache_clear()
+    _, imported = cache._source(path, 0, 0)
+    cache._source.cache_clear()
     assert not imported
 
 

@@ -20,7 +20,7 @@ import pytest
 import traveltime_lab
 from tests.support.trial_kernel import MODULE, OtherUser, load
 from traveltime_lab import cli
-from traveltime_lab.kernels import ahead, compiled, ready, trusted
+from traveltime_lab.kernels import ahead, cache, ready, trusted
 
 PACKAGE = Path(traveltime_lab.__file__).parent
 TWO_NUMBERS = (numba.int64, numba.int64)
@@ -52,10 +52,10 @@ class Installed:
     def n_compiled(self) -> int:
         """Return how many signatures are compiled when the kernel is called once."""
         module = self.load()
-        is_kept = compiled.is_kept(module.add, TWO_NUMBERS)
-        before = len(compiled.compilations())
+        is_kept = cache.is_kept(module.add, TWO_NUMBERS)
+        before = len(cache.compilations())
         assert module.add(1, 2) == 3
-        n = len(compiled.compilations()) - before
+        n = len(cache.compilations()) - before
         assert is_kept is (n == 0)
         return n
 
@@ -65,7 +65,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Insta
     try:
         yield Installed(tmp_path, monkeypatch)
     finally:
-        compiled._folders.clear()
+        cache._folders.clear()
 
 
 def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
@@ -89,7 +89,7 @@ def test_it_is_used_where_nothing_can_be_written(installed: Installed, monkeypat
     def refuse(*_: Any) -> Path:
         raise RuntimeError("there is no folder")
 
-    monkeypatch.setattr(compiled, "_find_folder", refuse)
+    monkeypatch.setattr(cache, "_find_folder", refuse)
     assert installed.n_compiled() == 0
 
 
@@ -102,7 +102,7 @@ def test_changed_sources_are_compiled(installed: Installed) -> None:
 def test_other_versions_are_compiled(what: str, installed: Installed, monkeypatch: pytest.MonkeyPatch) -> None:
     at = ["python", "numba", "llvmlite", "numpy", "svml"].index(what)
     made_with = ready.archive_versions()
-    monkeypatch.setattr(compiled, "archive_versions", lambda: (*made_with[:at], "1.2", *made_with[at + 1 :]))
+    monkeypatch.setattr(cache, "archive_versions", lambda: (*made_with[:at], "1.2", *made_with[at + 1 :]))
     assert installed.n_compiled() == 1
 
 
@@ -130,13 +130,13 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
 def test_a_damaged_archive_is_left_alone(damage: str, installed: Installed, caplog: pytest.LogCaptureFixture) -> None:
     installed.archive.write_bytes(DAMAGES[damage](installed.archive.read_bytes()))
     module = installed.load()
-    before = len(compiled.compilations())
+    before = len(cache.compilations())
     assert module.add(1, 2) == 3
-    assert len(compiled.compilations()) == before + 1
+    assert len(cache.compilations()) == before + 1
     assert len(warnings(caplog)) == 1
     again = installed.load()
     assert again.add(1, 2) == 3
-    assert len(compiled.compilations()) == before + 1, "it is kept on disk"
+    assert len(cache.compilations()) == before + 1, "it is kept on disk"
 
 
 @pytest.mark.skipif(not trusted.CAN_JUDGE, reason="this system has no owners and modes of files")
@@ -154,9 +154,9 @@ def test_an_archive_of_another_user_is_left_alone(
     else:
         installed.archive.chmod(0o666 if kind == "everybody" else 0o664)
     module = installed.load()
-    before = len(compiled.compilations())
+    before = len(cache.compilations())
     assert module.add(1, 2) == 3
-    assert len(compiled.compilations()) == before + 1
+    assert len(cache.compilations()) == before + 1
     assert any("compiled kernels are ignored" in text for text in warnings(caplog))
 
 
@@ -249,9 +249,9 @@ def test_a_wheel_with_a_damaged_archive_is_refused(
 COUNTED_DEMO = """
 import sys
 from traveltime_lab import cli
-from traveltime_lab.kernels import compiled
+from traveltime_lab.kernels import cache
 assert cli.main(["demo", "--out", sys.argv[1]]) == 0
-print("compiled", len(compiled.compilations()), "ready", compiled.n_ready())
+print("compiled", len(cache.compilations()), "ready", cache.n_ready())
 """
 
 

@@ -18,7 +18,7 @@ import numba
 import pytest
 
 from tests.support.trial_kernel import MODULE, STRANGER, OtherUser, load
-from traveltime_lab.kernels import compiled, trusted
+from traveltime_lab.kernels import cache, trusted
 
 pytestmark = pytest.mark.skipif(not trusted.CAN_JUDGE, reason="this system has no owners and modes of files")
 
@@ -55,7 +55,7 @@ class Machine:
         monkeypatch.setattr(sys, "dont_write_bytecode", True)
         monkeypatch.setattr(numba.config, "CACHE_DIR", "")
         monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "xdg"))
-        monkeypatch.setattr(compiled, "home_of_user", lambda: folder / "home")
+        monkeypatch.setattr(cache, "home_of_user", lambda: folder / "home")
         self._stranger = OtherUser(monkeypatch)
 
     def load(self) -> ModuleType:
@@ -78,14 +78,14 @@ class Machine:
     def plant(self, path: Path) -> None:
         """Replace a compiled kernel by code of somebody else, with a valid checksum."""
         payload = pickle.dumps(Planted(self.trace))
-        head = path.read_bytes()[: len(compiled._MAGIC) + compiled._DIGEST_SIZE]
-        path.write_bytes(head + hashlib.blake2b(payload, digest_size=compiled._DIGEST_SIZE).digest() + payload)
+        head = path.read_bytes()[: len(cache._MAGIC) + cache._DIGEST_SIZE]
+        path.write_bytes(head + hashlib.blake2b(payload, digest_size=cache._DIGEST_SIZE).digest() + payload)
 
 
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine]:
     yield Machine(tmp_path, monkeypatch)
-    compiled._folders.clear()
+    cache._folders.clear()
 
 
 def chmod(mode: int) -> Callable[[Machine, Path], None]:
@@ -164,11 +164,11 @@ def test_planted_code_is_not_run(machine: Machine, place: str, kind: str, caplog
         Path(module.add.stats.cache_path) != file.parent or "file" in kind
     )
     # Another process neither runs what was planted nor compiles again, if there is a place for compiled kernels.
-    n = len(compiled.compilations())
+    n = len(cache.compilations())
     assert machine.load().add(1, 2) == 3
     assert not machine.trace.exists()
     has_place = place != "user's home" or kind.startswith("file")
-    assert len(compiled.compilations()) == n + (not has_place)
+    assert len(cache.compilations()) == n + (not has_place)
 
 
 def test_own_links_are_followed(machine: Machine, caplog: pytest.LogCaptureFixture) -> None:
@@ -180,9 +180,9 @@ def test_own_links_are_followed(machine: Machine, caplog: pytest.LogCaptureFixtu
     machine.use("NUMBA_CACHE_DIR")
     assert machine.load().add(1, 2) == 3
     assert len(list(real.rglob("*.nbc"))) == 1
-    n = len(compiled.compilations())
+    n = len(cache.compilations())
     assert machine.load().add(1, 2) == 3
-    assert len(compiled.compilations()) == n
+    assert len(cache.compilations()) == n
     assert not caplog.records or max(record.levelno for record in caplog.records) < logging.WARNING
 
 

@@ -15,7 +15,7 @@ import pytest
 from numba import types
 
 from traveltime_lab import cli
-from traveltime_lab.kernels import compiled, records, warm_up
+from traveltime_lab.kernels import cache, records, warm_up
 from traveltime_lab.kernels.raster import surface
 from traveltime_lab.kernels.transit import trip_instances
 from traveltime_lab.settings import settings
@@ -209,5 +209,5 @@ def test_the_command_leaves_nothing_to_compile(capsys: pytest.CaptureFixture[str
     assert cli.main(["compile"]) == 0
     printed = capsys.readouterr().out
     assert "compiled kernels" in printed and "MB" in printed
-    assert all(str(folder) in printed for folder in compiled.folders())
+    assert all(str(folder) in printed for folder in cache.folders())
     assert warm_up.n_missing() == 0

@@ -285,7 +285,7 @@ def test_parts_of_another_version_or_network_are_not_used(ready: Path, tmp_path:
 
 def test_what_changes_prepared_values_changes_the_digest() -> None:
     """The digest covers every module of which prepared values are made."""
-    from traveltime_lab.kernels import compiled
+    from traveltime_lab.kernels import cache
 
     found = {Path(path).name for path in covered(Path(prepared_file.prepared.__file__))}
     assert {
@@ -293,11 +293,11 @@ def test_what_changes_prepared_values_changes_the_digest() -> None:
         "grid.py", "snapping.py", "dissection.py", "contraction.py", "reduction.py", "stop_links.py", "crs.py",
         "graph.py", "labels.py", "tables.py",
     } <= found  # fmt: skip
-    assert compiled.sources_digest(prepared_file.prepared.__file__).hex() == prepared_file.MADE_WITH
+    assert cache.sources_digest(prepared_file.prepared.__file__).hex() == prepared_file.MADE_WITH
 
 
 def covered(path: Path) -> set[str]:
-    from traveltime_lab.kernels.compiled import _source
+    from traveltime_lab.kernels.cache import _source
 
     found, waiting = set(), [str(path)]
     while waiting:

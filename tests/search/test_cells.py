@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import traveltime_lab as tl
 from tests.support.worlds import FRAME, at, world
 from traveltime_lab.crs import wrap_degrees
-from traveltime_lab.kernels.street import nearest, nearest_raster, ties
+from traveltime_lab.kernels.street import nearest, nearest_raster, raster_barriers, ties
 from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.search import cell_numbers, cell_times
 from traveltime_lab.streets.snapping import CAN_ARRIVE, MAIN, barriers, no_barriers, snap_index
@@ -450,7 +450,7 @@ def test_rasters_find_the_streets_that_points_find(helsinki, x, y, step, limit, 
     rules = (needed, barriers(helsinki.streets) if with_barriers else no_barriers())
     shape = (21, 37)
     shrink = helsinki.frame.shrink(y + np.arange(shape[0]) * step)
-    centres = nearest_raster.Centres(x, y, step, shrink)
+    centres = raster_barriers.Centres(x, y, step, shrink)
     asked = np.random.default_rng(limit).random(shape) >= left_out
     on_raster, cells, near = nearest_raster.nearest_on_raster(centres, asked, float(limit), index.grid, *rules)
     segment, place, metres, tied = on_raster

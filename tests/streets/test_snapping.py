@@ -16,7 +16,7 @@ import traveltime_lab as tl
 from tests.support.osm_files import osm_xml
 from tests.support.worlds import world
 from traveltime_lab.crs import LocalFrame
-from traveltime_lab.kernels.street import nearest, nearest_raster
+from traveltime_lab.kernels.street import nearest, nearest_raster, raster_barriers
 from traveltime_lab.kernels.street.crossings import MOTORWAY, REACH_M, SHORE, WADE_M, is_barred, is_behind_water
 from traveltime_lab.kernels.street.grid import Grid, build_grid
 from traveltime_lab.modes.snapping import Snapping
@@ -293,7 +293,7 @@ def test_rasters_beside_rivers_find_what_points_find(seed: int, step: float) -> 
     walls, limit = barriers_of(bodies, motorways), float(rng.choice([400.0, 1000.0]))
     shape = (24, 40)
     shrink = np.linspace(0.99, 1.01, shape[0])
-    centres = nearest_raster.Centres(-0.5 * shape[1] * step, -0.7 * shape[0] * step, step, shrink)
+    centres = raster_barriers.Centres(-0.5 * shape[1] * step, -0.7 * shape[0] * step, step, shrink)
     rules = (limit, streets, np.uint8(2), walls)
     on_raster, _, _ = nearest_raster.nearest_on_raster(centres, np.ones(shape, np.bool_), *rules)
     px = np.broadcast_to(centres.first_x + np.arange(shape[1]) * step, shape).ravel()

@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 
-from traveltime_lab.kernels import compiled, trusted
+from traveltime_lab.kernels import cache, trusted
 
 MODULE = """
 from traveltime_lab.kernels.compiled import kernel
@@ -24,8 +24,8 @@ STRANGER = 54321
 
 def load(source: Path) -> ModuleType:
     """Import the module anew, as the next process would."""
-    compiled._folders.clear()
-    compiled._told.clear()
+    cache._folders.clear()
+    cache._logged.clear()
     spec = importlib.util.spec_from_file_location("trial", source)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

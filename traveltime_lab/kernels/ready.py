@@ -3,7 +3,7 @@ Compiled kernels that come with a wheel.
 
 A wheel for one platform and one Python may contain an archive, ``ready.zip`` beside this module: the kernels of
 ``signatures.txt``, compiled for a baseline processor that nearly all machines of the platform surpass. A kernel that is
-not in the cache on disk (`traveltime_lab.kernels.compiled`) is read from it, if this processor has the features of the
+not in the cache on disk (`traveltime_lab.kernels.cache`) is read from it, if this processor has the features of the
 baseline and the key of the kernel matches. The key includes the text of all modules that the kernel depends on, so that
 an archive is never out of date: what does not match is compiled. The source tree has no archive, because one cannot be
 reviewed.

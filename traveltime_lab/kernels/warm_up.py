@@ -4,7 +4,7 @@ Compile kernels in advance in a second process, from a list of the signatures in
 Numba compiles one function at a time in a process, so that a first `traveltime-lab demo` uses one core only. The list
 ``signatures.txt`` contains the signatures that the searches of this package use, in the order of their first use.
 `start_helper` starts another process that compiles them from the end of the list, while this process compiles them as
-they are called, from its beginning; they share the cache on disk, see `traveltime_lab.kernels.compiled`. Signatures
+they are called, from its beginning; they share the cache on disk, see `traveltime_lab.kernels.cache`. Signatures
 that are not in the list are compiled when they are called, and those that do not match their kernel any more are
 skipped, so the list never changes results. A test compares it with the signatures that are compiled;
 ``python tests/kernels/record.py`` writes it.
@@ -27,7 +27,7 @@ from typing import Any
 
 from numba import types
 
-from traveltime_lab.kernels.compiled import is_kept
+from traveltime_lab.kernels.cache import is_kept
 from traveltime_lab.settings import settings
 
 logger = logging.getLogger(__name__)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from traveltime_lab._checks import one_of
 from traveltime_lab.errors import InputError
-from traveltime_lab.kernels import compiled
+from traveltime_lab.kernels import cache
 from traveltime_lab.modes.transportation import Transportation, as_transportation
 from traveltime_lab.moments import resolve_moment
 from traveltime_lab.network import exports, frames, prepared, prepared_file, views
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     import datetime as dt
 
 
-compiled.watchers.append(CompilationBar())
+cache.watchers.append(CompilationBar())
 
 
 class Network(NetworkData):

@@ -18,7 +18,7 @@ from typing import Any, Final
 import numpy as np
 
 from traveltime_lab._arrays import AnyArray
-from traveltime_lab.kernels.compiled import sources_digest
+from traveltime_lab.kernels.cache import sources_digest
 from traveltime_lab.kernels.raster.surface import EdgeBoxes
 from traveltime_lab.kernels.records import Arcs
 from traveltime_lab.kernels.street.grid import Grid

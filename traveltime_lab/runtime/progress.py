@@ -165,7 +165,7 @@ class CompilationBar:
     Bar that explains interactively why the first searches take long, until no kernel has been compiled for long.
 
     Called with the name of a kernel when its compilation begins, and with None when it ends; see
-    `traveltime_lab.kernels.compiled.watchers`.
+    `traveltime_lab.kernels.cache.watchers`.
     """
 
     def __init__(self) -> None:

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from traveltime_lab._arrays import IndexArray, Int64Array, take_rows
-from traveltime_lab.kernels import compiled
+from traveltime_lab.kernels import cache
 from traveltime_lab.kernels.street import road
 from traveltime_lab.kernels.unreached import UNREACHED
 from traveltime_lab.runtime.progress import PARTS, advance, is_watched
@@ -136,11 +136,11 @@ class _Stopwatch:
         self._n_ready = 0
 
     def start(self) -> None:
-        self._began, self._n_ready = time.perf_counter(), compiled.n_ready()
+        self._began, self._n_ready = time.perf_counter(), cache.n_ready()
 
     def stop(self) -> float:
         """Return the sum so far in seconds."""
-        if compiled.n_ready() == self._n_ready:
+        if cache.n_ready() == self._n_ready:
             self._seconds += time.perf_counter() - self._began
         return self._seconds
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from traveltime_lab._arrays import BoolArray, Float32Array, FloatArray, IndexArray, Int32Array
 from traveltime_lab.kernels.raster.surface import Cells, Window, cells_within, joined_cells
-from traveltime_lab.kernels.street import nearest, nearest_raster, ties
+from traveltime_lab.kernels.street import nearest, nearest_raster, raster_barriers, ties
 from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.runtime.forks import Lock
@@ -175,7 +175,7 @@ class TileCache:
             x, y, shrink = (part.ravel() for part in np.broadcast_arrays(x, y, self.streets.frame.shrink(y)))
             half_m = 0.71 * side_m * max(1.0, float(shrink.max()))
             rules = (self.index.grid, self.needed, barriers(self.streets))
-            reaches = nearest_raster.reaches_of_blocks(x, y, shrink, half_m, 4.0 * self.cell_m, self.reach_m, *rules)
+            reaches = raster_barriers.reaches_of_blocks(x, y, shrink, half_m, 4.0 * self.cell_m, self.reach_m, *rules)
             keys = [(int(row), int(column)) for row, column in missing]
             found.update(zip(keys, reaches.reshape(-1, n, n), strict=True))
             with self.lock:
@@ -302,7 +302,7 @@ class TileCache:
         asked: BoolArray,
     ) -> Tile:  # fmt: skip
         """Return the nearest edges of some cells of a tile."""
-        centres = nearest_raster.Centres(first_x, first_y, self.cell_m, shrink)
+        centres = raster_barriers.Centres(first_x, first_y, self.cell_m, shrink)
         rules = (self.reach_m, index.grid, needed, barriers(self.streets))
         found, tied, near = nearest_raster.nearest_on_raster(centres, asked, *rules)
         edge, fraction = ties.places_of(found, index.grid.edge, index.parts)

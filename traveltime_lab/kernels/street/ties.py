@@ -16,7 +16,7 @@ from traveltime_lab.kernels.compiled import kernel
 from traveltime_lab.kernels.street.crossings import is_barred, is_surely_free
 from traveltime_lab.kernels.street.grid import cell_at, empty_metres
 from traveltime_lab.kernels.street.nearest import TIE_M, Near, Nearest, is_walk_barred, place_on
-from traveltime_lab.kernels.street.nearest_raster import points_of
+from traveltime_lab.kernels.street.raster_barriers import points_of
 
 #: Largest number of places of a point (assumed to be more than are needed).
 _MOST_TIED = 256
