@@ -93,11 +93,8 @@ class StopCall:
 
     Examples
     --------
-    >>> network, places = tl.sample_network(), tl.sample_points()
-    >>> found = tl.routes(
-    ...     network, places.loc[["PUCRS"]], places.loc[["Mercado Público"]],
-    ...     transportation="bus", departure_time="2019-05-13T08:00:00",
-    ... )
+    >>> network, ends = tl.sample_network(), tl.sample_points().loc[["PUCRS", "Mercado Público"]]
+    >>> found = tl.routes(network, ends[:1], ends[1:], transportation="bus", departure_time="2019-05-13T08:00:00")
     >>> ride = next(leg.ride for leg in found["route"].iloc[0].legs if leg.ride is not None)
     >>> ride.alight.name
     'CENTRO DOM FELICIANO'
@@ -133,11 +130,8 @@ class Ride:
 
     Examples
     --------
-    >>> network, places = tl.sample_network(), tl.sample_points()
-    >>> found = tl.routes(
-    ...     network, places.loc[["PUCRS"]], places.loc[["Mercado Público"]],
-    ...     transportation="bus", departure_time="2019-05-13T08:00:00",
-    ... )
+    >>> network, ends = tl.sample_network(), tl.sample_points().loc[["PUCRS", "Mercado Público"]]
+    >>> found = tl.routes(network, ends[:1], ends[1:], transportation="bus", departure_time="2019-05-13T08:00:00")
     >>> ride = next(leg.ride for leg in found["route"].iloc[0].legs if leg.ride is not None)
     >>> ride.line, ride.board.name, ride.num_stops
     ('T9', 'PARTENON IPIRANGA', 6)
@@ -163,8 +157,7 @@ class Leg:
     Attributes
     ----------
     mode : str
-        Name in docs/contract.md, 6.4: ``"walk"``, ``"bike"``, ``"car"``, ``"ferry"``, ``"boarding"``, ``"bus"`` and so
-        on.
+        Name in docs/contract.md, 6.4, such as ``"walk"``, ``"bike"``, ``"car"``, ``"boarding"`` or ``"bus"``.
     directions : str
         Instruction in English, one sentence.
     travel_time : int
@@ -302,11 +295,8 @@ class Route:
 
     Examples
     --------
-    >>> network, places = tl.sample_network(), tl.sample_points()
-    >>> found = tl.routes(
-    ...     network, places.loc[["PUCRS"]], places.loc[["Mercado Público"]],
-    ...     transportation="bus", departure_time="2019-05-13T08:00:00",
-    ... )
+    >>> network, ends = tl.sample_network(), tl.sample_points().loc[["PUCRS", "Mercado Público"]]
+    >>> found = tl.routes(network, ends[:1], ends[1:], transportation="bus", departure_time="2019-05-13T08:00:00")
     >>> route = found["route"].iloc[0]
     >>> route
     <Route 30 min, 8.3 km: walk, bus T9, walk; 2019-05-13 08:00 to 08:29>
@@ -360,21 +350,19 @@ class Route:
             leg in EPSG:4326.
         """
         zone = self.departure_time.tzinfo if self.departure_time is not None else dt.UTC
+
+        def in_zone(times: list[Any]) -> pd.DatetimeIndex:
+            return pd.DatetimeIndex(pd.to_datetime(times, utc=True)).tz_convert(zone)
+
         rides = [leg.ride for leg in self.legs]
-        moments = {
-            "departure_time": [leg.departure_time for leg in self.legs],
-            "boarding_time": [ride and ride.board.time for ride in rides],
-            "arrival_time": [leg.arrival_time for leg in self.legs],
-        }
         columns = {
             "mode": [leg.mode for leg in self.legs],
             "line": [ride.line if ride else leg.name for ride, leg in zip(rides, self.legs, strict=True)],
             "from_stop": [ride.board.name if ride else "" for ride in rides],
             "to_stop": [ride.alight.name if ride else "" for ride in rides],
-            **{
-                name: pd.DatetimeIndex(pd.to_datetime(times, utc=True)).tz_convert(zone)
-                for name, times in moments.items()
-            },
+            "departure_time": in_zone([leg.departure_time for leg in self.legs]),
+            "boarding_time": in_zone([ride and ride.board.time for ride in rides]),
+            "arrival_time": in_zone([leg.arrival_time for leg in self.legs]),
             "waiting_time": [leg.waiting_time for leg in self.legs],
             "travel_time": [leg.travel_time for leg in self.legs],
             "distance": [leg.distance for leg in self.legs],

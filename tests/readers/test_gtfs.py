@@ -23,7 +23,8 @@ from traveltime_lab.modes.table import MODES, TIMETABLE_TYPES
 from traveltime_lab.modes.transportation import ROUTE_MODES
 from traveltime_lab.readers.gtfs import extras
 from traveltime_lab.readers.gtfs.feed import read_feed, read_timetable
-from traveltime_lab.readers.gtfs.files import FeedFiles, Findings, TextTable
+from traveltime_lab.readers.gtfs.files import FeedFiles, TextTable
+from traveltime_lab.readers.gtfs.findings import Findings
 from traveltime_lab.transit.route_types import VEHICLE_WORDS, is_selected, route_class, route_mode
 from traveltime_lab.transit.timetable import Timetable
 

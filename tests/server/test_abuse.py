@@ -31,7 +31,7 @@ from traveltime_lab.server.atlas import Atlas
 from traveltime_lab.server.auth import Credentials
 from traveltime_lab.server.config import Options
 from traveltime_lab.server.context import Call, Meter
-from traveltime_lab.server.contract import area_requests, limits, requests, rules
+from traveltime_lab.server.contract import area_requests, limits, requests, rules, shape_requests
 from traveltime_lab.server.contract import decode as decoding
 from traveltime_lab.server.contract.decode import decode
 from traveltime_lab.server.contract.errors import MOST_FAULTS, Failure
@@ -277,9 +277,9 @@ def test_members_are_at_most_all_searches(door: Door, path: str) -> None:
 
 N = 600_000
 KINDS = {
-    "time-map": (requests.TimeMapRequest, rules.SHAPES),
-    "time-map/fast": (requests.FastTimeMapRequest, rules.SHAPES),
-    "distance-map": (requests.DistanceMapRequest, rules.SHAPES),
+    "time-map": (shape_requests.TimeMapRequest, rules.SHAPES),
+    "time-map/fast": (shape_requests.FastTimeMapRequest, rules.SHAPES),
+    "distance-map": (shape_requests.DistanceMapRequest, rules.SHAPES),
     "time-filter": (requests.MatrixRequest, rules.SEARCHES),
     "time-filter/fast": (requests.FastMatrixRequest, rules.SEARCHES),
     "routes": (requests.RoutesRequest, rules.SEARCHES),

@@ -13,7 +13,7 @@ pytest.importorskip("starlette", reason="the extra 'server' is not installed")
 
 from tests.support.door import Door, assert_error, ok
 from tests.support.requests import RIGHT
-from traveltime_lab.server.contract import requests, transportation
+from traveltime_lab.server.contract import requests, shape_requests, transportation
 from traveltime_lab.server.openapi import describe
 
 ENDPOINTS = [path for path in RIGHT if path != "/v4/supported-locations"]
@@ -42,10 +42,10 @@ def test_every_option_is_known() -> None:
     # Whether a window is enabled is too general a word.
     expected |= {field.name: "range" for field in msgspec.structs.fields(requests.FullRange)}
     del expected["enabled"]
-    levels = (requests.SimpleLevel, requests.NumericLevel, requests.CoarseGrid)
+    levels = (shape_requests.SimpleLevel, shape_requests.NumericLevel, shape_requests.CoarseGrid)
     expected |= {field.name: "level_of_detail" for level in levels for field in msgspec.structs.fields(level)}
     expected["scale_type"] = "level_of_detail"
-    expected |= {field.name: "polygons_filter" for field in msgspec.structs.fields(requests.PolygonsFilter)}
+    expected |= {field.name: "polygons_filter" for field in msgspec.structs.fields(shape_requests.PolygonsFilter)}
     assert expected == requests.PLACES_OF_OPTIONS
 
 

@@ -33,8 +33,8 @@ from traveltime_lab.settings import settings as process
 from traveltime_lab.streets.paths import without_repeats
 from traveltime_lab.streets.snapping import metres_to_streets, snap_index
 from traveltime_lab.surfaces import raster
+from traveltime_lab.transit import egress_side, ride_lengths
 from traveltime_lab.transit import field as transit_fields
-from traveltime_lab.transit import ride_lengths
 from traveltime_lab.transit.route_types import VEHICLE_WORDS
 from traveltime_lab.transit.stop_links import FEW, linked_stops
 
@@ -457,8 +457,8 @@ def test_both_ways_to_read_many_points(
     found = []
     for few, cost in ((1_000, 8), (1, 10**9), (1, -(10**9))):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(transit_fields, "FEW", few)
-            patch.setattr(transit_fields, "_LINK_COST", cost)
+            patch.setattr(egress_side, "FEW", few)
+            patch.setattr(egress_side, "_LINK_COST", cost)
             found.append(tl.time_filter(network, *ends, **how).to_numpy())
     np.testing.assert_array_equal(found[0], found[1])
     np.testing.assert_array_equal(found[0], found[2])

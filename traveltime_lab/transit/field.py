@@ -1,5 +1,5 @@
 """
-Compute travel times by transit beyond the stops: to all streets around them, as a field, or to chosen points.
+Compute the field of travel times by transit: along all streets around the stops.
 """
 
 from __future__ import annotations
@@ -8,18 +8,17 @@ import functools
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from traveltime_lab._arrays import Float32Array, FloatArray, Int32Array, Int64Array, rows_of
 from traveltime_lab.kernels.raster import transit_surface
 from traveltime_lab.kernels.raster.surface import Window
-from traveltime_lab.kernels.records import Directed, Ports, Positions, StopLinks
+from traveltime_lab.kernels.records import Directed
 from traveltime_lab.kernels.street import reading
-from traveltime_lab.kernels.transit import drives, egress
+from traveltime_lab.kernels.transit import drives
 from traveltime_lab.kernels.transit import walks as stop_kernel
-from traveltime_lab.kernels.transit.access import gather
 from traveltime_lab.kernels.transit.range_raptor import nearest_rank
 from traveltime_lab.kernels.unreached import NEVER, NEVER_KEY, UNREACHED
 from traveltime_lab.modes.transportation import Transportation
@@ -27,7 +26,6 @@ from traveltime_lab.rounding import most_ms, most_s
 from traveltime_lab.runtime.threads import even_slices, side_by_side
 from traveltime_lab.settings import settings
 from traveltime_lab.streets import labels as label_parts
-from traveltime_lab.streets import links as travel_times
 from traveltime_lab.streets.field import RowField, row_field
 from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.layer import StreetLayer
@@ -49,12 +47,10 @@ from traveltime_lab.surfaces.islands import with_island
 from traveltime_lab.surfaces.tiles import Tile
 from traveltime_lab.transit import stop_links as street_side
 from traveltime_lab.transit.query import TransitQuery
-from traveltime_lab.transit.stop_links import FEW, LinkedStops, Walks
+from traveltime_lab.transit.stop_links import LinkedStops, Walks
 
 #: Least number of links for which several threads are faster than one (measured in Porto Alegre).
 _MANY_LINKS = 2_000_000
-#: Cost of linking a point with the stops around it, in units of reading one link (measured in Porto Alegre, New York).
-_LINK_COST = 8
 
 
 @dataclass(frozen=True)
@@ -307,7 +303,7 @@ def transit_field(query: TransitQuery, snaps: Snaps) -> TransitField:
 
     def reach(stop_ms: Int32Array, n_parts: int = 1) -> Any:
         if around is None:
-            return _driven(query, stops, stop_ms)
+            return driven(query, stops, stop_ms)
         return _reached(query, stops, stop_ms, around, n_parts)
 
     jobs: list[Callable[[], Any]] = [functools.partial(walk, feet), functools.partial(_stop_times, query, snaps)]
@@ -356,7 +352,7 @@ def _stop_times(query: TransitQuery, snaps: Snaps) -> Int32Array:
     return np.where(times < NEVER, times + extra, NEVER).astype(np.int32)
 
 
-def _driven(query: TransitQuery, stops: LinkedStops, stop_ms: Int32Array) -> AccessByVehicle:
+def driven(query: TransitQuery, stops: LinkedStops, stop_ms: Int32Array) -> AccessByVehicle:
     """Return the travel times of driving to the stops, given the travel times from the stops."""
     arcs, entries = stops.graph.arcs(is_backward=True), stops.ports(is_entry=True)
     budget_ms, limit_ms = most_ms(query.transportation.access_time), most_ms(query.limit)
@@ -364,11 +360,11 @@ def _driven(query: TransitQuery, stops: LinkedStops, stop_ms: Int32Array) -> Acc
 
 
 def _reached(query: TransitQuery, stops: LinkedStops, stop_ms: Int32Array, around: Walks, n_parts: int) -> EgressOnFoot:
-    """Return the travel times of walking from the stops, given the travel times to the stops; see `_spread_out`."""
+    """Return the travel times of walking from the stops, given the travel times to the stops; see `spread_out`."""
     graph = query.walking
     starts = np.empty((stops.on_edges.indptr.size - 1, 8), np.int32)
     ports_of_edges = graph.exit_ports() if query.is_arrival else graph.entry_ports()
-    keys = _spread_out(query, stop_ms, around, n_parts)
+    keys = spread_out(query, stop_ms, around, n_parts)
 
     def fill(edges: slice) -> None:
         both = slice(2 * edges.start, 2 * edges.stop)
@@ -387,7 +383,7 @@ def _reached(query: TransitQuery, stops: LinkedStops, stop_ms: Int32Array, aroun
     return EgressOnFoot(stop_ms, starts)
 
 
-def _spread_out(query: TransitQuery, stop_ms: Int32Array, around: Walks, n_parts: int = 1) -> Int64Array:
+def spread_out(query: TransitQuery, stop_ms: Int32Array, around: Walks, n_parts: int = 1) -> Int64Array:
     """
     Return the travel times of all states by transit and a walk, and the durations of these walks, as keys.
 
@@ -415,105 +411,3 @@ def _spread_out(query: TransitQuery, stop_ms: Int32Array, around: Walks, n_parts
     for keys in others:
         np.minimum(first, keys, out=first)
     return first
-
-
-class EgressSide(Protocol):
-    """Points on the egress side of searches, prepared for reading their travel times many times."""
-
-    def read(self, stop_ms: Int32Array) -> Int32Array:
-        """
-        Return the travel times of the points.
-
-        Parameters
-        ----------
-        stop_ms : int32 array of shape (n_stops,), ms
-            Travel time by transit to (or from) each stop, `NEVER` if there is none.
-
-        Returns
-        -------
-        int32 array of shape (n_points,), ms
-            `NEVER` beyond the limit.
-        """
-
-
-@dataclass(frozen=True)
-class _Linked:
-    """Points with links to all stops around."""
-
-    links: StopLinks
-    limit_ms: int
-
-    def read(self, stop_ms: Int32Array) -> Int32Array:
-        out = np.full(self.links.indptr.size - 1, NEVER, np.int32)
-        gather(stop_ms, 0, self.limit_ms, self.links, out)
-        return out
-
-
-@dataclass(frozen=True)
-class _OnStreets:
-    """Points on streets, over which each reading spreads the travel times of the stops."""
-
-    query: TransitQuery
-    stops: LinkedStops
-    positions: Positions
-    ports: Ports
-    around: Walks | None
-    extra_ms: int
-
-    def read(self, stop_ms: Int32Array) -> Int32Array:
-        query, stops, directed = self.query, self.stops, self.stops.graph.directed
-        means = query.transportation
-        stop_ms = np.where(stop_ms < NEVER, stop_ms + self.extra_ms, NEVER).astype(np.int32)
-        limit_ms = most_ms(query.limit)
-        found: Int32Array
-        if self.around is None:
-            labels, budget_ms = _driven(query, stops, stop_ms).labels, most_ms(means.access_time)
-            found = egress.read_drives(
-                self.positions, self.ports, labels, stop_ms, stops.on_edges, directed, budget_ms, limit_ms
-            )
-        else:
-            found = egress.read_walks(
-                self.positions,
-                self.ports,
-                _spread_out(query, stop_ms, self.around),
-                self.around.by_state,
-                stop_ms,
-                stops.on_edges,
-                directed,
-                self.around.is_leaving,
-                most_ms(means.walking_time),
-                limit_ms,
-            )
-        return found
-
-
-def egress_side(query: TransitQuery, snaps: Snaps, *, is_origin: bool, n_readings: int) -> EgressSide:
-    """
-    Prepare points for reading.
-
-    Parameters
-    ----------
-    query : TransitQuery
-    snaps : Snaps
-    is_origin : bool
-        Whether journeys begin at the points.
-    n_readings : int
-        Expected number of readings, which decides how much to prepare. It does not change the results.
-    """
-    means = query.transportation
-    is_driven = is_origin and not query.is_walked_to
-    around = None if is_driven or len(snaps) <= FEW else query.walks(is_leaving=not is_origin)
-    is_linked = len(snaps) <= FEW
-    if around is not None:
-        n_entries = around.by_stop.states.size
-        links = len(snaps) * n_entries / max(1, query.walking.topology.n_states)
-        is_linked = links * (_LINK_COST + n_readings) < n_readings * (n_entries + len(snaps))
-    if is_linked:
-        return _Linked(query.links(snaps, is_origin=is_origin), most_ms(query.limit))
-    stops = query.stops
-    if is_driven:
-        stops = street_side.linked_stops(query.layer, query.access_graph(), means.access)
-    here = travel_times.positions(stops.graph, snaps, query.snapping)
-    reads = travel_times.ports(stops.graph, here, is_entry=not is_origin)
-    extra_ms = (means.access_penalty + means.pt_change_delay) * 1000 if is_origin else 0
-    return _OnStreets(query, stops, here, reads, around, extra_ms)

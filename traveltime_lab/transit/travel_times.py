@@ -31,7 +31,7 @@ from traveltime_lab.streets.local_pairs import LocalPairs, local_pairs
 from traveltime_lab.streets.pairs import Pairs
 from traveltime_lab.streets.row_search import RowSearch
 from traveltime_lab.streets.snapping import Snaps
-from traveltime_lab.transit.field import egress_side
+from traveltime_lab.transit.egress_side import egress_side
 from traveltime_lab.transit.lengths import SEARCHES_AT_ONCE, Chosen, JourneyLengths
 from traveltime_lab.transit.query import TransitQuery
 from traveltime_lab.transit.raptor import TransitSearch

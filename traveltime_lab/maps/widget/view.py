@@ -39,14 +39,7 @@ from traveltime_lab.maps.widget.naming import Naming
 from traveltime_lab.maps.widget.origins import lng_lat
 from traveltime_lab.maps.widget.own_layers import OwnLayers, Shapes
 from traveltime_lab.maps.widget.panel import Panel
-from traveltime_lab.maps.widget.state import (
-    MAP_NAMES,
-    OPTION_NAMES,
-    MapState,
-    Query,
-    state_of,
-    value_names,
-)
+from traveltime_lab.maps.widget.state import MAP_NAMES, OPTION_NAMES, MapState, Query, state_of, value_names
 from traveltime_lab.maps.widget.values import refuse_unknown
 from traveltime_lab.network.network import Network
 
@@ -322,11 +315,9 @@ class TravelTimeMap(Exports, Markers, Naming, OwnLayers, Background, ipywidgets.
             return  # a value changed that does not apply, such as the traffic model when walking
         self._asked = query
         # A draft needs indexes for its own level of detail, so it is worthwhile only if searches are slow.
-        if self._is_dragging and self._full_s > _SLOW_DRAG_S:
+        self._is_draft = self._is_dragging and self._full_s > _SLOW_DRAG_S
+        if self._is_draft:
             query = query.draft()
-            self._is_draft = True
-        else:
-            self._is_draft = False
         self._shape_jobs.submit(
             lambda job: self._answer(query, job),
             lambda drawn: self._on_shapes(query, drawn),
@@ -409,11 +400,10 @@ class TravelTimeMap(Exports, Markers, Naming, OwnLayers, Background, ipywidgets.
         if kind not in ("click", "mousemove"):
             return
         lat, lng = event["coordinates"]
-        if kind == "click" and self.panel.click_adds:
-            with self._errors_told():
+        with self._errors_told():
+            if kind == "click" and self.panel.click_adds:
                 self.add_origin(lng, lat)
-        elif self._pressed is None and (kind == "click" or self.panel.hover_asks):
-            with self._errors_told():
+            elif self._pressed is None and (kind == "click" or self.panel.hover_asks):
                 self.ask(lng, lat)
 
     def ask(self, lng: Any, lat: float | None = None) -> None:
@@ -439,9 +429,8 @@ class TravelTimeMap(Exports, Markers, Naming, OwnLayers, Background, ipywidgets.
         if query is None or not query.origins:
             return
         self._probed = lng, lat
-        network = self.network
         self._probe_jobs.submit(
-            lambda _: answers.probe(network, query, lng, lat),
+            lambda _: answers.probe(self.network, query, lng, lat),
             lambda found: self._show_probe(query, found),
             self._on_failure,
         )

@@ -14,7 +14,8 @@ import pyarrow as pa
 
 from traveltime_lab._arrays import AnyArray, BoolArray, Int32Array, ObjectArray
 from traveltime_lab.kernels.transit import parse
-from traveltime_lab.readers.gtfs.files import FeedFiles, Findings, TextTable
+from traveltime_lab.readers.gtfs.files import FeedFiles, TextTable
+from traveltime_lab.readers.gtfs.findings import Findings
 from traveltime_lab.readers.gtfs.rows import choice, codes, drop_rows, new_numbers, read_file, unique_ids
 
 #: Id of each row of a file, and the new number of each row, -1 for dropped rows.

@@ -27,7 +27,8 @@ import numpy as np
 
 from traveltime_lab.errors import InputError
 from traveltime_lab.readers.gtfs.extras import read_fares, read_shapes, read_transfers
-from traveltime_lab.readers.gtfs.files import FeedFiles, Findings
+from traveltime_lab.readers.gtfs.files import FeedFiles
+from traveltime_lab.readers.gtfs.findings import Findings
 from traveltime_lab.readers.gtfs.rows import new_numbers
 from traveltime_lab.readers.gtfs.stop_times import TripCalls, read_calls, read_frequencies
 from traveltime_lab.readers.gtfs.tables import (

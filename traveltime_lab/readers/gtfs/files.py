@@ -1,5 +1,5 @@
 """
-Read the files of a GTFS feed as columns of text, and collect findings about them.
+Read the files of a GTFS feed as columns of text.
 
 A feed may be a zip file, a folder, or a zip file in a zip file. Files are read with `pyarrow.csv`. The maintained GTFS
 libraries do not report the line of an invalid row: gtfs-kit 13.0, partridge 1.1 and gtfs-parquet 0.7 either fail or
@@ -16,7 +16,6 @@ import os
 import struct
 import zipfile
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
@@ -26,7 +25,6 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from traveltime_lab._arrays import (
-    AnyArray,
     BoolArray,
     FloatArray,
     IndexArray,
@@ -38,63 +36,14 @@ from traveltime_lab._arrays import (
 from traveltime_lab._files import MOST_TIMES, as_path, explained, is_file, most_unpacked, read_bytes
 from traveltime_lab.errors import GtfsError, MissingFileError
 from traveltime_lab.kernels.transit import parse as text
+from traveltime_lab.readers.gtfs.findings import Findings
 
 #: Files that every feed has. They identify the feed inside a zip file or folder.
 _MARKS: Final = ("stops.txt", "stop_times.txt", "trips.txt", "routes.txt", "agency.txt")
-#: Number of lines kept for each kind of finding.
-_LINES_KEPT: Final = 5
-
 #: Most zip files in one another.
 _DEEPEST: Final = 3
 
 Rows = IndexArray | BoolArray
-
-
-@dataclass
-class Findings:
-    """
-    Rows that were dropped or noted while reading a feed, by file and reason.
-
-    Attributes
-    ----------
-    items : dict
-        Maps ``(file, reason)`` to a dict of ``is_dropped``, ``rows``, ``lines`` (the first few) and ``example``.
-    """
-
-    items: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
-
-    def add(
-        self,
-        file: str,
-        reason: str,
-        lines: Sequence[int] | AnyArray = (),
-        *,
-        rows: int | None = None,
-        example: str = "",
-        is_dropped: bool = True,
-    ) -> None:
-        """Add a finding about `rows` rows (by default ``len(lines)``); do nothing if there are none."""
-        rows = len(lines) if rows is None else rows
-        if rows == 0:
-            return
-        item = self.items.setdefault(
-            (file, reason), {"is_dropped": is_dropped, "rows": 0, "lines": [], "example": example}
-        )
-        item["rows"] += rows
-        item["lines"] = sorted({*item["lines"], *(int(line) for line in lines[:_LINES_KEPT])})[:_LINES_KEPT]
-
-    def report(self) -> dict[str, dict[str, Any]]:
-        """Return the findings under the keys ``dropped`` and ``noted``, ready for JSON."""
-        facts: dict[str, dict[str, Any]] = {"dropped": {}, "noted": {}}
-        for (file, reason), item in self.items.items():
-            text_ = f"{item['rows']:,} rows"
-            if item["lines"]:
-                more = ", ..." if item["rows"] > len(item["lines"]) else ""
-                text_ += f", lines {', '.join(map(str, item['lines']))}{more}"
-            if item["example"]:
-                text_ += f", such as {item['example']!r}"
-            facts["dropped" if item["is_dropped"] else "noted"][f"{file}: {reason}"] = text_
-        return facts
 
 
 class FeedFiles:
@@ -206,13 +155,11 @@ class FeedFiles:
             )
         try:
             return self._zip.read(self._members[item])
-        # The name before the content may differ from that of the directory, and be no text.
-        except (zipfile.BadZipFile, RuntimeError, ValueError, struct.error, EOFError, OSError) as error:
-            raise GtfsError(
-                f"{self.source}: {item} cannot be unpacked ({error}); download the feed again", file=item.name
-            ) from error
-        except Exception as error:  # zlib.error and lzma.LZMAError have no common base
-            if type(error).__module__ not in ("zlib", "_lzma", "lzma"):
+        except Exception as error:
+            # The name before the content may differ from that of the directory, or not be text. Errors of zlib and
+            # lzma have no common base.
+            of_zip = (zipfile.BadZipFile, RuntimeError, ValueError, struct.error, EOFError, OSError)
+            if not isinstance(error, of_zip) and type(error).__module__ not in ("zlib", "_lzma", "lzma"):
                 raise
             raise GtfsError(
                 f"{self.source}: {item} cannot be unpacked ({error}); download the feed again", file=item.name

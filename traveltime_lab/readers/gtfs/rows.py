@@ -12,7 +12,8 @@ import pyarrow.compute as pc
 from traveltime_lab._arrays import BoolArray, Int32Array
 from traveltime_lab.errors import GtfsError
 from traveltime_lab.kernels.transit import parse
-from traveltime_lab.readers.gtfs.files import FeedFiles, Findings, TextTable
+from traveltime_lab.readers.gtfs.files import FeedFiles, TextTable
+from traveltime_lab.readers.gtfs.findings import Findings
 
 
 def read_file(

@@ -26,7 +26,8 @@ from traveltime_lab._arrays import (
 )
 from traveltime_lab.errors import GtfsError
 from traveltime_lab.kernels.transit import parse, stop_times
-from traveltime_lab.readers.gtfs.files import FeedFiles, Findings, TextTable
+from traveltime_lab.readers.gtfs.files import FeedFiles, TextTable
+from traveltime_lab.readers.gtfs.findings import Findings
 from traveltime_lab.readers.gtfs.rows import codes, drop_rows
 
 FILE: Final = "stop_times.txt"

@@ -27,11 +27,9 @@ from traveltime_lab.server.contract.requests import (
     RouteArrival,
     RouteDeparture,
     RoutesRequest,
-    TimeMapArrival,
-    TimeMapDeparture,
-    TimeMapRequest,
 )
 from traveltime_lab.server.contract.rules import Report
+from traveltime_lab.server.contract.shape_requests import TimeMapArrival, TimeMapDeparture, TimeMapRequest
 from traveltime_lab.server.contract.transportation import TYPES
 
 _T = TypeVar("_T")

@@ -18,9 +18,9 @@ from traveltime_lab.search.time_map import ShapeStyle
 from traveltime_lab.server import formats
 from traveltime_lab.server.atlas import Atlas
 from traveltime_lab.server.contract import limits
-from traveltime_lab.server.contract.requests import (
+from traveltime_lab.server.contract.requests import Combination
+from traveltime_lab.server.contract.shape_requests import (
     CoarseGrid,
-    Combination,
     DistanceMapSearch,
     DrawnSearch,
     ShapesRequest,

@@ -13,7 +13,7 @@ import msgspec
 from traveltime_lab.runtime.interrupts import checkpoint
 from traveltime_lab.server import formats
 from traveltime_lab.server.context import Answer, Call
-from traveltime_lab.server.contract import area_requests, queries, requests, rules
+from traveltime_lab.server.contract import area_requests, queries, requests, rules, shape_requests
 from traveltime_lab.server.contract.decode import Rule, decode
 from traveltime_lab.server.endpoints import geocoding, maps
 from traveltime_lab.server.endpoints.cells import cell_results, known_centres
@@ -25,7 +25,7 @@ from traveltime_lab.server.formats import FAST_SHAPE_FORMATS, JSON, SHAPE_FORMAT
 from traveltime_lab.surfaces.grids import Grid
 
 _R = TypeVar("_R", bound=requests.Request)
-_S = TypeVar("_S", requests.TimeMapRequest, requests.FastTimeMapRequest, requests.DistanceMapRequest)
+_S = TypeVar("_S", shape_requests.TimeMapRequest, shape_requests.FastTimeMapRequest, shape_requests.DistanceMapRequest)
 _M = TypeVar("_M", requests.MatrixRequest, requests.FastMatrixRequest, requests.RoutesRequest)
 _C = TypeVar(
     "_C",
@@ -96,7 +96,7 @@ def _queried_shape(call: Call) -> Answer:
     return _drawn(call, request, media)
 
 
-def _drawn(call: Call, request: requests.ShapesRequest, media: str, *, is_fast: bool = False) -> Answer:
+def _drawn(call: Call, request: shape_requests.ShapesRequest, media: str, *, is_fast: bool = False) -> Answer:
     with call.lap("engine"):
         found = shape_results(call.atlas, request, is_fast=is_fast, media=media)
     with call.lap("encode"):
@@ -194,17 +194,17 @@ ENDPOINTS: Final = (
         "Shapes", SHAPE_FORMATS,
     ),
     Endpoint(
-        "POST", "/v4/time-map", "Isochrones, unions and intersections", _shapes(requests.TimeMapRequest),
-        requests.TimeMapRequest, "Shapes", SHAPE_FORMATS,
+        "POST", "/v4/time-map", "Isochrones, unions and intersections", _shapes(shape_requests.TimeMapRequest),
+        shape_requests.TimeMapRequest, "Shapes", SHAPE_FORMATS,
     ),
     Endpoint(
         "POST", "/v4/time-map/fast", "Isochrones of a typical weekday morning",
-        _shapes(requests.FastTimeMapRequest, is_fast=True), requests.FastTimeMapRequest,
+        _shapes(shape_requests.FastTimeMapRequest, is_fast=True), shape_requests.FastTimeMapRequest,
         "Shapes", FAST_SHAPE_FORMATS,
     ),
     Endpoint(
-        "POST", "/v4/distance-map", "Areas within a distance", _shapes(requests.DistanceMapRequest),
-        requests.DistanceMapRequest, "Shapes", SHAPE_FORMATS,
+        "POST", "/v4/distance-map", "Areas within a distance", _shapes(shape_requests.DistanceMapRequest),
+        shape_requests.DistanceMapRequest, "Shapes", SHAPE_FORMATS,
     ),
     Endpoint(
         "GET", "/v4/time-filter", "One simple matrix", _listed_points, queries.MatrixQuery, "Matrix",

@@ -1,0 +1,128 @@
+"""
+Read the travel times by transit of chosen points on the egress side, given those of the stops.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from traveltime_lab._arrays import Int32Array
+from traveltime_lab.kernels.records import Ports, Positions, StopLinks
+from traveltime_lab.kernels.transit import egress
+from traveltime_lab.kernels.transit.access import gather
+from traveltime_lab.kernels.unreached import NEVER
+from traveltime_lab.rounding import most_ms
+from traveltime_lab.streets import links as travel_times
+from traveltime_lab.streets.snapping import Snaps
+from traveltime_lab.transit import stop_links as street_side
+from traveltime_lab.transit.field import driven, spread_out
+from traveltime_lab.transit.query import TransitQuery
+from traveltime_lab.transit.stop_links import FEW, LinkedStops, Walks
+
+#: Cost of linking a point with the stops around it, in units of reading one link (measured in Porto Alegre, New York).
+_LINK_COST = 8
+
+
+class EgressSide(Protocol):
+    """Points on the egress side of searches, prepared for reading their travel times many times."""
+
+    def read(self, stop_ms: Int32Array) -> Int32Array:
+        """
+        Return the travel times of the points.
+
+        Parameters
+        ----------
+        stop_ms : int32 array of shape (n_stops,), ms
+            Travel time by transit to (or from) each stop, `NEVER` if there is none.
+
+        Returns
+        -------
+        int32 array of shape (n_points,), ms
+            `NEVER` beyond the limit.
+        """
+
+
+@dataclass(frozen=True)
+class _Linked:
+    """Points with links to all stops around."""
+
+    links: StopLinks
+    limit_ms: int
+
+    def read(self, stop_ms: Int32Array) -> Int32Array:
+        out = np.full(self.links.indptr.size - 1, NEVER, np.int32)
+        gather(stop_ms, 0, self.limit_ms, self.links, out)
+        return out
+
+
+@dataclass(frozen=True)
+class _OnStreets:
+    """Points on streets, over which each reading spreads the travel times of the stops."""
+
+    query: TransitQuery
+    stops: LinkedStops
+    positions: Positions
+    ports: Ports
+    around: Walks | None
+    extra_ms: int
+
+    def read(self, stop_ms: Int32Array) -> Int32Array:
+        query, stops, directed = self.query, self.stops, self.stops.graph.directed
+        means = query.transportation
+        stop_ms = np.where(stop_ms < NEVER, stop_ms + self.extra_ms, NEVER).astype(np.int32)
+        limit_ms = most_ms(query.limit)
+        found: Int32Array
+        if self.around is None:
+            labels, budget_ms = driven(query, stops, stop_ms).labels, most_ms(means.access_time)
+            found = egress.read_drives(
+                self.positions, self.ports, labels, stop_ms, stops.on_edges, directed, budget_ms, limit_ms
+            )
+        else:
+            found = egress.read_walks(
+                self.positions,
+                self.ports,
+                spread_out(query, stop_ms, self.around),
+                self.around.by_state,
+                stop_ms,
+                stops.on_edges,
+                directed,
+                self.around.is_leaving,
+                most_ms(means.walking_time),
+                limit_ms,
+            )
+        return found
+
+
+def egress_side(query: TransitQuery, snaps: Snaps, *, is_origin: bool, n_readings: int) -> EgressSide:
+    """
+    Prepare points for reading.
+
+    Parameters
+    ----------
+    query : TransitQuery
+    snaps : Snaps
+    is_origin : bool
+        Whether journeys begin at the points.
+    n_readings : int
+        Expected number of readings, which decides how much to prepare. It does not change the results.
+    """
+    means = query.transportation
+    is_driven = is_origin and not query.is_walked_to
+    around = None if is_driven or len(snaps) <= FEW else query.walks(is_leaving=not is_origin)
+    is_linked = len(snaps) <= FEW
+    if around is not None:
+        n_entries = around.by_stop.states.size
+        links = len(snaps) * n_entries / max(1, query.walking.topology.n_states)
+        is_linked = links * (_LINK_COST + n_readings) < n_readings * (n_entries + len(snaps))
+    if is_linked:
+        return _Linked(query.links(snaps, is_origin=is_origin), most_ms(query.limit))
+    stops = query.stops
+    if is_driven:
+        stops = street_side.linked_stops(query.layer, query.access_graph(), means.access)
+    here = travel_times.positions(stops.graph, snaps, query.snapping)
+    reads = travel_times.ports(stops.graph, here, is_entry=not is_origin)
+    extra_ms = (means.access_penalty + means.pt_change_delay) * 1000 if is_origin else 0
+    return _OnStreets(query, stops, here, reads, around, extra_ms)
