@@ -3,10 +3,10 @@ The service under abuse: threads, memory and times of each case, which are to be
 
     python benchmarks/abuse.py porto_alegre.network --moment 2019-05-14T08:00:00-03:00
 
-The network needs a timetable. Each case starts a service of its own on a free port of this machine, asks it one thing
-to know that it is well, abuses it, waits until it is quiet, and asks again. Times are seconds until all clients are
-done, processor time of the service, and seconds until it is quiet after that; threads and memory are those of the
-whole process: before the abuse, the most during it, and after it. Needs Linux.
+The network needs a timetable. Each case starts a service of its own on a free port of this machine, sends it one
+request to check its health, abuses it, waits until it is quiet, and checks it again. Times are seconds until all
+clients are done, processor time of the service, and seconds until it is quiet after that; threads and memory are those
+of the whole process: before the abuse, the most during it, and after it. Needs Linux.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ def running(options: Any, *flags: str, **more: Any) -> Iterator[Service]:
     service = Service(options, "--quiet", *flags, **more)
     try:
         right = {"departure_searches": [shape(options, 0)]}
-        # What later requests share is made ready, which may take longer than a request may.
+        # Prepare the data that later requests share, which may take longer than a request may.
         while service.ask("/v4/time-map", right)[0] != 200:
             pass
         service.settle()

@@ -6,7 +6,7 @@ Usage: python benchmarks/accuracy.py CITY.osm.pbf [CITY.osm.pbf ...] [--origins 
        [--with-water]
 
 `time_map` is held against `time_filter` for each number of minutes, `distance_map` for each number of metres. For each
-origin, points are drawn uniformly in 1.3 times the box of its shape, both are asked through the public functions, and a
+origin, points are drawn uniformly in 1.3 times the box of its shape, both are computed by the public functions, and a
 point counts if it lies in the shape exactly when `time_filter` reaches it within the limit. Mean and minimum over the
 origins are printed beside the milliseconds of an area whose tiles are already there (median over the origins). For each
 mode the mean over cities and limits has to reach 99.8 % at the level ``medium`` and 99.9 % at ``highest``, and that of
@@ -15,7 +15,7 @@ is a few cells wide whatever the limit.
 
 Water is cut out of shapes by default, while `time_filter` answers for points on water too: it takes them to the
 nearest shore, because a point on a map may well be a jetty or a houseboat. The two are bound to differ there, so
-points on removed water do not count towards agreement, and as many are drawn as it takes to have the wanted number
+points on removed water do not count towards agreement, and as many are drawn as the number requires
 on land. Instead they are held to another rule: no shape may cover any of them. With ``--with-water`` shapes keep
 their water and every point counts.
 """
@@ -38,7 +38,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 import traveltime_lab as ttl
 from tests.support.oracles import random_points
 
-#: Mean agreement asked of a level, and agreement asked of each city, mode and limit, in percent.
+#: Required mean agreement of a level, and required agreement of each city, mode and limit, in percent.
 LEAST_PERCENT = {"medium": 99.8, "highest": 99.9}
 LEAST_OF_EACH = 99.0
 
@@ -47,7 +47,7 @@ FloatArray = npt.NDArray[np.float64]
 
 @dataclass
 class Agreement:
-    """What was found for one city, mode, limit and level, an entry per origin."""
+    """Results of one city, mode, limit and level, an entry per origin."""
 
     percent: list[float] = field(default_factory=list)
     milliseconds: list[float] = field(default_factory=list)
@@ -148,7 +148,7 @@ def agreement(
 def points_around(
     network: ttl.Network, shape: shapely.MultiPolygon, arguments: argparse.Namespace
 ) -> tuple[FloatArray, FloatArray, npt.NDArray[np.bool_]]:
-    """Return uniform points in 1.3 times the box of a shape, as many as asked for on land, and which are on water."""
+    """Return uniform points in 1.3 times the box of a shape, the given number of them on land, and those on water."""
     west, south, east, north = shape.bounds
     middle, half = np.array([west + east, south + north]) / 2.0, np.array([east - west, north - south]) * 0.65
     rng = np.random.default_rng(arguments.seed)

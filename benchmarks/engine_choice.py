@@ -5,7 +5,7 @@ Usage: python benchmarks/engine_choice.py patchwork.osm.pbf [CITY.osm.pbf ...] [
 
 Each request has 1 to 1,000 origins and 1 to 3,000 destinations in one or all regions of the network, by car or by
 bicycle, within 5 minutes to 4 hours. The three engines answer it by turns: whole requests, which are `time_filter` from
-points to a matrix, or with ``--searches`` what is left without points, snapping and tables. Hierarchies are made
+points to a matrix, or with ``--searches`` what is left without points, snapping and tables. Hierarchies are built
 before; what ``auto`` has learned from earlier requests is kept, as in a service.
 """
 
@@ -78,7 +78,7 @@ def one_request(
 def request(
     network: ttl.Network, starts: FloatArray, ends: FloatArray, mode: str, limit: int
 ) -> Callable[[str], object]:
-    """Return what asks for a matrix from points."""
+    """Return a function that computes a matrix from points."""
     tables = [gpd.GeoSeries(gpd.points_from_xy(*xy), crs=4326) for xy in (starts, ends)]
     return lambda engine: ttl.time_filter(
         network, *tables, travel_time=limit, transportation=mode, form="matrix", engine=engine

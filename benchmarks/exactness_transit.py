@@ -34,7 +34,7 @@ def main() -> int:
     parser.add_argument("--origins", type=int, default=5)
     parser.add_argument("--destinations", type=int, default=100)
     parser.add_argument("--limit", type=int, default=3600)
-    parser.add_argument("--window", type=int, default=0, help="seconds; the twin asks at each of them")
+    parser.add_argument("--window", type=int, default=0, help="seconds; the twin searches at each of them")
     arguments = parser.parse_args()
     network = ttl.build_network(arguments.osm, gtfs=arguments.gtfs)
     moment = resolve_moment(arguments.moment, network.timezone, name="moment")

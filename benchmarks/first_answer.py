@@ -6,10 +6,10 @@ Time from opening a saved network to its first answer, each in a fresh process, 
 Questions: a car trip from one place to one other, the area of a walk of 15 minutes, one to 1,000 and 1,000 to 1,000
 by car; each between random junctions, up to an hour of driving. Seconds are wall time and, in brackets, processor
 time of the process, which says more on a busy machine. They begin before `load_network` and end after the answer. The
-imports of the package come before and are reported apart, and kernels are compiled already (each question is asked once
+imports of the package come before and are reported apart, and kernels are compiled already (each question runs once
 before by a process that is not measured). Without `--verify` the file is mapped, so that processes share it.
 
-The last columns are the size of the file, its bytes per edge, and the most memory of a process that asked all
+The last columns are the size of the file, its bytes per edge, and the most memory of a process that ran all
 questions; mapped pages count as memory where they were read.
 """
 
@@ -29,7 +29,7 @@ TASKS = {"1 x 1": (1, 1), "walk": (1, 0), "1 x 1,000": (1, 1000), "1,000 x 1,000
 
 
 def measure(path: Path, task: str, *, verify: bool, again: int = 0) -> dict[str, float]:
-    """Return the figures of one question in this process; `again` asks it at other places, too."""
+    """Return the figures of one question in this process; `again` repeats it at other places."""
     begin = time.perf_counter()
     import geopandas as gpd
     import numpy as np

@@ -4,14 +4,15 @@
     python benchmarks/fuzz.py [--cases 100000] [--parts http protobuf ...] [--seed 1] [--patience 60]
 
 Each part runs in a process of its own that notes which case it is at, so that a process that dies is a crash and one
-that stands still is a hang, and the part continues with the next case. A case is made from seed, part and number alone:
-`--only http:1234` runs one again and shows it. What counts as a fault:
+that stands still is a hang, and the part continues with the next case. A case is generated from seed, part and number
+alone: `--only http:1234` runs one again and shows it. Faults are:
 
 - crash: the process ends;
 - 5xx: an answer of the service with such a status (or none at all to a whole request);
 - hang: a case takes longer than the patience (library calls: 20 s, as in the tests);
 - exception: one that is not of the library's error tree, or a warning;
-- silent difference: an answer that is wrong or differs from that to the same question asked otherwise. The service is
+- silent difference: an answer that is wrong or differs from that to the same question in a different form. The service
+is
   held against the library and against the same JSON in another order; a damaged file may load only if it answers as
   the whole one; a feed that is read must be the same when saved and loaded; no answer is negative or beyond its limit.
 
@@ -198,7 +199,7 @@ def checked(status: int, body: bytes) -> tuple[str, str] | None:
     except (ValueError, ZeroDivisionError):
         return "silent difference", f"{status}, not JSON: {body[:200]!r}"
     if status >= 400 and content.get("http_status") != status:
-        return "silent difference", f"{status}, but the body has another status: {body[:200]!r}"
+        return "silent difference", f"{status}, but the body has a different status: {body[:200]!r}"
     for owner, key in owners(content):
         is_amount = key in ("travel_time", "distance", "min", "max", "mean") and isinstance(owner[key], int | float)
         if is_amount and owner[key] < 0:

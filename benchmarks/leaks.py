@@ -1,5 +1,5 @@
 """
-What a process holds after many calls of each kind: descriptors, shared memory, processes, threads, memory.
+Resources of a process after many calls of each kind: descriptors, shared memory, processes, threads, memory.
 
 Usage: python benchmarks/leaks.py [--times 1000] [--groups readers searches service] [--calls TEXT]
 

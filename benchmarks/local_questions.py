@@ -4,7 +4,7 @@ Times of small questions in large networks, which should cost what they reach an
     python benchmarks/local_questions.py nyc1.network nyc2.network
 
 Networks are those of `tiled_network.py`, prepared for walking and driving. Places are random junctions in the box that
-`--box` gives, the same for all networks. Each kind of question is asked twice before the clock runs. Medians of wall
+`--box` gives, the same for all networks. Each kind of question runs twice before the clock runs. Medians of wall
 time and of processor time of all threads, in milliseconds.
 """
 
@@ -32,7 +32,7 @@ def main() -> None:
 
 
 def ask_all(path: str, network: tl.Network, box: tuple[float, float, float, float], repeats: int) -> None:
-    """Ask each kind of question of one network."""
+    """Run each kind of question on one network."""
     random, tables = np.random.default_rng(2), network.tables
     west, south, east, north = box
     inside = (tables.node_lng > west) & (tables.node_lng < east) & (tables.node_lat > south) & (tables.node_lat < north)
@@ -67,8 +67,8 @@ def ask_all(path: str, network: tl.Network, box: tuple[float, float, float, floa
 
     same = places(1)
     ask("walk of 15 minutes, new places", walk, repeats)
-    ask("walk of 15 minutes, a place asked before", lambda _: walk(same), repeats)
-    ask("drive of 30 minutes, a place asked before", lambda _: drive(same), 5)
+    ask("walk of 15 minutes, the same place again", lambda _: walk(same), repeats)
+    ask("drive of 30 minutes, the same place again", lambda _: drive(same), 5)
     ask("car, 1 x 10", matrix(places(10)), repeats)
     ask("car, 1 x 1,000", matrix(places(1000)), repeats)
 

@@ -4,7 +4,7 @@ Peak memory of large requests, each in a fresh process.
 Usage: python benchmarks/memory.py CITY [--cases NAME ...] [--engine dijkstra] [--travel-time 600]
 
 CITY is a .osm.pbf file or a saved network; a .osm.pbf is built and saved first, in a process that is not measured.
-What is measured is everything from the import to the answer: the network, its search graph, points, table.
+The figures cover everything from the import to the answer: the network, its search graph, points, table.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ CASES = {
     "square_sparse": (10_000, 10_000, "sparse"),
     "square_matrix": (10_000, 10_000, "matrix"),
 }
-#: What the requests have to stay below.
+#: Upper limit of the requests.
 MOST_GB = 4.0
 
 

@@ -10,9 +10,9 @@ function. The file is not changed: each mutant is tried in a child process, whos
 first run of all tests without a fault notes which of them come to which statement; a mutant is tried with those that
 come to its own, from the quickest to the slowest, until one fails, which must pass in a child process without a fault.
 Those beyond `--seconds` of processor time in all are left out.
-What a cached helper of tests does counts for the test that calls it first. Survivors are printed with their lines. Some
-of them change no answer (another size of a buffer, an equal bound); the others lack a test. The last line of each
-module is a row of the table in `benchmarks/README.md`.
+The work of a cached helper of tests counts for the test that calls it first. Survivors are printed with their lines.
+Some of them change no answer (a different size of a buffer, an equal bound); the others lack a test. The last line of
+each module is a row of the table in `benchmarks/README.md`.
 """
 
 from __future__ import annotations

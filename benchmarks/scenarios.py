@@ -5,7 +5,7 @@ Usage: python benchmarks/scenarios.py NETWORK [--repeats N]
 
 NETWORK is a saved network with a timetable. Prints the processor time of each change, the median of the repeats and the
 first, and the largest memory of the process after the network was loaded and has answered, and after ten scenarios were
-made and have answered.
+built and have answered.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def main() -> None:
         )
         for number in range(10)
     ]
-    print(f"ten scenarios are made: {peak_mb():.0f} MB")
+    print(f"ten scenarios exist: {peak_mb():.0f} MB")
     for each in alive:
         ask(each)
     print(f"ten scenarios have answered: {peak_mb():.0f} MB")

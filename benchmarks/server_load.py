@@ -3,7 +3,7 @@ A service under load: many clients, small and large requests mixed; errors, memo
 
     python benchmarks/server_load.py milan.network --seconds 120 --clients 50
 
-A network with a timetable is also asked for times and distances by public transport.
+A network with a timetable also gets requests for times and distances by public transport.
 """
 
 from __future__ import annotations

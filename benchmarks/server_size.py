@@ -118,7 +118,7 @@ def measure(name: str, atlas: Atlas, body: bytes, answer: Callable[[Call], Answe
 
 
 def small(atlas: Atlas, body: bytes, answer: Callable[[Call], Answer], n: int = 400) -> None:
-    """Print what a small request takes at first, and once many of them have had a hierarchy made beside them."""
+    """Print what a small request takes at first, and once many of them have had a hierarchy built in the background."""
     times = []
     for _ in range(n):
         started = time.perf_counter()

@@ -1,5 +1,5 @@
 """
-What distances by public transport cost: processor time of `time_filter` with and without them, by turns.
+Costs of distances by public transport: processor time of `time_filter` with and without them, by turns.
 
 Usage: python benchmarks/transit_distances.py city.osm.pbf --gtfs feed.zip --moment 2019-05-14T08:00 [--runs 7]
 

@@ -1,5 +1,5 @@
 """
-What a drag of the widget's marker costs on the sample: milliseconds to repaint and bytes on the wire.
+Costs of a drag of the widget's marker on the sample: milliseconds to repaint and bytes on the wire.
 
 ``python benchmarks/widget.py`` measures what Python does and sends; with ``--browser`` also JupyterLab in headless
 Chromium, from the mouse's release to the changed shape on the screen.

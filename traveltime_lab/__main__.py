@@ -27,7 +27,7 @@ def main() -> int:
 
 
 def _end_at_once(_number: int, _frame: FrameType | None) -> None:
-    """End a command that has not begun: an exception in the middle of an import may turn into another one."""
+    """End a command that has not begun; an exception during an import may be replaced by a different one."""
     os.write(2, b"traveltime-lab: interrupted\n")
     os._exit(INTERRUPTED)
 

@@ -130,7 +130,7 @@ def _seconds_of_text(value: str) -> str:
 
 
 def _seconds(value: dt.timedelta | np.timedelta64) -> Any:
-    """Return a duration in seconds; years, months, units of nothing and NaT are returned as they are."""
+    """Return a duration in seconds; years, months, units of nothing and NaT are returned unchanged."""
     if isinstance(value, np.timedelta64):
         unit = np.datetime_data(value.dtype)[0]
         if unit in ("Y", "M", "generic") or np.isnat(value):
@@ -140,7 +140,7 @@ def _seconds(value: dt.timedelta | np.timedelta64) -> Any:
 
 
 def number(value: Any, name: str, unit: str = "") -> float:
-    """Return a real number as a float, infinite for what no float can hold; booleans, texts and durations are none."""
+    """Return a real number as a float, infinite if it is too large; booleans, texts and durations are not numbers."""
     given = value
     # NumPy counts durations among the whole numbers.
     is_other = isinstance(value, bool | np.bool_ | np.timedelta64)
@@ -197,7 +197,7 @@ def items(value: Any, name: str, what: str, how_many: int | None = None) -> tupl
     """
     Return the items of a list, a tuple, a set, an array, an index or a column.
 
-    Anything else raises InputError, and so does another number of items than `how_many`: a text would be taken apart,
+    Anything else raises InputError, and so does a different number of items than `how_many`: a text would be split,
     a table gives its columns, and an iterator may never end.
     """
     is_array = isinstance(value, np.ndarray) and value.ndim == 1

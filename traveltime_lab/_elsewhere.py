@@ -16,7 +16,7 @@ FUNCTIONS: Final = {
     "explore": "TravelTimeMap, or explore() of any answer", "graph_from_place": "build_network",
     "read_network": "load_network", "transportnetwork": "build_network",
 }  # fmt: skip
-#: Names of parts of a network, and what gives them here.
+#: Names of parts of a network, and the corresponding names here.
 ATTRIBUTES: Final = {
     "nodes": "nodes_frame()", "nodes_df": "nodes_frame()", "gdf_nodes": "nodes_frame()", "vertices": "nodes_frame()",
     "edges": "edges_frame()", "edges_df": "edges_frame()", "gdf_edges": "edges_frame()", "links": "edges_frame()",

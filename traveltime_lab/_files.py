@@ -18,9 +18,9 @@ from typing import IO, Any, Final, cast
 
 from traveltime_lab.errors import FileAccessError, InputError, MissingFileError, TravelTimeError
 
-#: What the operating system reports when a disk, a quota or a limit of file sizes is exhausted.
+#: Error numbers of the operating system when a disk, a quota or a limit of file sizes is exhausted.
 FULL: Final = frozenset({errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC), errno.EFBIG})
-#: What it reports where there is no file.
+#: Error numbers where there is no file.
 _NOWHERE: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
 _NO_PERMISSION: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 
@@ -38,13 +38,13 @@ def most_unpacked(n_bytes: int) -> int:
 
 def unpacks_to_much_more(path: Path, stream: IO[bytes]) -> str | None:
     """
-    Return what is wrong with a compressed file whose content is much larger than the file, None if nothing is.
+    Return the fault of a compressed file whose content is much larger than the file, or None.
 
     Parameters
     ----------
     path : Path
     stream : file
-        Its content, unpacked as it is read. It raises what it raises for a damaged file.
+        Its content, unpacked while it is read. Errors of the decompressor about a damaged file are passed on.
     """
     n_bytes = path.stat().st_size
     most, n_read = most_unpacked(n_bytes), 0
@@ -110,7 +110,7 @@ def open_file(path: Path, buffering: int = -1) -> io.BufferedReader:
 
     def opened(name: str, flags: int) -> int:
         _refuse_special(path, os.stat(name).st_mode)
-        # What was put there meanwhile is not waited for.
+        # Do not wait for a pipe that has replaced the file meanwhile.
         descriptor = os.open(name, flags | getattr(os, "O_NONBLOCK", 0))
         try:
             _refuse_special(path, os.fstat(descriptor).st_mode)
@@ -166,7 +166,7 @@ def writable(path: Any, *, what: str, example: str) -> Path:
     path : path-like
         It must not exist, or be a regular file or a symbolic link to one.
     what : str
-        What is to be written, for error messages, such as "the network".
+        Name of the output in error messages, such as "the network".
     example : str
         Name of a file, for error messages.
 
@@ -200,8 +200,8 @@ def replacing(path: Any, *, what: str, example: str) -> Iterator[Path]:
     """
     Yield a temporary path in the folder of a file, and rename it to that file when all is written.
 
-    An incomplete file is never left under the final name. For the parameters and errors see `writable`; what cannot be
-    written raises FileAccessError.
+    An incomplete file is never left under the final name. For the parameters and errors see `writable`; failed
+    writes raise FileAccessError.
     """
     target = writable(path, what=what, example=example)
     temporary = target.with_name(f".{os.getpid()}-{threading.get_ident()}.part")

@@ -27,7 +27,7 @@ def meant_by(name: str, known: Collection[str]) -> str | None:
 
 def explained_keywords(target: _F) -> _F:
     """
-    Have a function, or the constructor of a class, say what an argument that it does not have is called here.
+    Decorate a function, or the constructor of a class, to name the argument that corresponds to an unknown one.
 
     Signals that arrive while one of its kernels runs are handled afterwards.
     """

@@ -41,7 +41,7 @@ def subset(value: object, known: tuple[str, ...], name: str) -> tuple[str, ...]:
     if value is None or (type(value) is tuple and not value):
         return ()
     try:
-        # What has no length may never end.
+        # An iterable without a length may never end.
         items = None if isinstance(value, str | Mapping) or not isinstance(value, Collection) else tuple(value)
     except TypeError:
         items = None

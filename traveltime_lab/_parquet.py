@@ -1,4 +1,4 @@
-"""Look at what a Parquet file says of its size before it is read."""
+"""Check the size that a Parquet file states before it is read."""
 
 from __future__ import annotations
 
@@ -14,10 +14,6 @@ _VALUE_BYTES: Final = 8
 def check_size(path: Path) -> None:
     """
     Raise ValueError for a Parquet file whose table is much larger than the file.
-
-    Parameters
-    ----------
-    path : Path
 
     Raises
     ------

@@ -47,8 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        Exit status: 0, or after an error, which is printed to stderr, 1; of large jobs that stopped 3; after Ctrl+C or
-        SIGTERM 130. Wrong usage ends the process with 2.
+        Exit status: 0 after success, 1 after an error, which is printed to stderr, 3 after a large job that stopped,
+        130 after Ctrl+C or SIGTERM. Wrong usage ends the process with 2.
     """
     try:
         with _interrupted_by_signals(), settings.override(progress=False):  # said by a line, as other lines follow
@@ -326,7 +326,7 @@ def _build(options: argparse.Namespace) -> None:
 
         with opened(options.elevation, "heights"):
             pass
-    # What is prepared is that of the changed network; streets that changes add have slopes, too.
+    # Prepare the changed network; streets that changes add have slopes, too.
     is_final = options.changes is None and options.elevation is None
     network = tl.build_network(
         options.osm, gtfs=options.gtfs, timezone=options.timezone,

@@ -51,7 +51,7 @@ def _metres_per_degree_lng(lat: FloatArray | float) -> tuple[FloatArray, FloatAr
 
 @functools.lru_cache(maxsize=64)
 def _metres_at(lat: float) -> tuple[float, float]:
-    """Return `metres_per_degree` of one latitude, which is kept because each request asks for it many times."""
+    """Return `metres_per_degree` of one latitude; it is cached because each request needs it many times."""
     metres_lng, metres_lat = metres_per_degree(lat)
     return float(metres_lng), float(metres_lat)
 

@@ -13,7 +13,7 @@ Exceptions of the library, each of which also derives from the builtin exception
     │   └── MomentError                     a date or time that does not exist, is ambiguous or has no service
     │       └── NoServiceError              a date or time that the timetable does not cover
     ├── DataError (ValueError)              a file or table with invalid content
-    │   ├── FormatError                     a saved network that is truncated, foreign or of another version
+    │   ├── FormatError                     a saved network that is truncated, foreign or of a different version
     │   └── GtfsError (also InputError)     an invalid GTFS feed
     ├── MissingFileError (FileNotFoundError)  a file that does not exist
     ├── FileAccessError (OSError)           a file that cannot be read or written, as on a full disk
@@ -79,7 +79,7 @@ class DataError(TravelTimeError, ValueError):
 
 
 class FormatError(DataError):
-    """A saved network that is truncated, foreign, or of another version."""
+    """A saved network that is truncated, foreign, or of a different version."""
 
 
 class GtfsError(InputError, DataError):
@@ -89,7 +89,7 @@ class GtfsError(InputError, DataError):
     Parameters
     ----------
     message : str
-        What is wrong, and how to repair it.
+        The fault, and how to repair it.
     file : str, optional
         File of the feed, such as ``stop_times.txt``.
     line : int, optional
@@ -113,7 +113,7 @@ class FileAccessError(TravelTimeError, OSError):
     Parameters
     ----------
     message : str
-        What cannot be done, and what to do.
+        The operation that failed, and what to do.
     errno : int, optional
         Number of the operating system's error, such as ``errno.ENOSPC``.
     """
@@ -135,12 +135,12 @@ class UnfinishedJobError(TravelTimeError, OSError):
     """
     A large job that stopped before its end: a full disk, or worker processes that ended.
 
-    What it has written is kept. Repeat the call to resume.
+    The parts that are written are kept. Repeat the call to resume.
 
     Parameters
     ----------
     message : str
-        What happened, and how far the job came.
+        The reason, and how many parts are done.
     errno : int, optional
         Number of the operating system's error, such as ``errno.ENOSPC``.
     """

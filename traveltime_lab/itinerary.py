@@ -48,13 +48,13 @@ class Step:
     distance : float
         Metres, rounded to centimetres.
     geometry : LineString
-        Line in EPSG:4326; of length zero if the step covers no distance.
+        Line in EPSG:4326; its length is zero if the step covers no distance.
     road : str, optional
         Name or number of the street.
     turn : str, optional
         Turn at the beginning of the step.
     direction : str, optional
-        Compass direction such as ``"southwest"``; of ``start_end`` steps only.
+        Compass direction such as ``"southwest"``; only ``start_end`` steps have one.
 
     Examples
     --------

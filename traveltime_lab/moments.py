@@ -166,7 +166,7 @@ def _from_numpy(value: Any, name: str) -> dt.datetime:
     unit = value.dtype.name.partition("[")[2].rstrip("]")
     if unit in ("Y", "M", "W", "D"):
         raise _no_time(value, name)
-    # What is too far for microseconds either wraps around or raises, depending on the version of numpy.
+    # A moment too far away for microseconds either wraps around or raises, depending on the version of numpy.
     unit, multiple = np.datetime_data(value.dtype)
     is_far = abs(int(value.astype(np.int64))) * multiple > _FARTHEST_S * _UNITS_PER_S[unit]
     moment = None if is_far else value.astype("datetime64[us]").item()

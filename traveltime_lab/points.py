@@ -57,7 +57,7 @@ class Points:
 PointsLike: TypeAlias = gpd.GeoDataFrame | gpd.GeoSeries | shapely.Point | Sequence[Any] | Points
 
 
-#: What columns of coordinates are usually called, and endings of files of tables.
+#: Usual names of columns of coordinates, and endings of files of tables.
 _LNG_NAMES = ("lng", "lon", "long", "longitude", "x")
 _LAT_NAMES = ("lat", "latitude", "y")
 _TABLE_FILES = {".csv", ".parquet", ".geojson", ".json", ".gpkg", ".shp", ".xlsx", ".txt", ".kml", ".feather"}
@@ -69,7 +69,7 @@ def _column_of(table: pd.DataFrame, names: Sequence[str]) -> Any:
 
 
 def as_table(points: Any) -> Any:
-    """Return the table that prepared points were made of; anything else as it is."""
+    """Return the table of prepared points; return any other value unchanged."""
     return getattr(points, "table", points) if isinstance(points, Points) else points
 
 
@@ -92,14 +92,10 @@ def read_points(table: Any, name: str, bounds: Bounds) -> Points:
     bounds : tuple of float
         West, south, east, north of the network, used to detect swapped coordinates.
 
-    Returns
-    -------
-    Points
-
     Raises
     ------
     InputError
-        If the table is empty, of another type, or has duplicate labels.
+        If the table is empty or has duplicate labels, or the type is unsupported.
     CrsError
         If the table has no CRS.
     CoordinateError
@@ -188,11 +184,11 @@ def read_points(table: Any, name: str, bounds: Bounds) -> Points:
 
 
 def _counted(n: int, what: str) -> str:
-    """Return a number with what is counted, such as "2 points"."""
+    """Return a number with its noun, such as "2 points"."""
     return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
-#: What `coordinates` has read of large arrays, by the number of the array, within `read_once`.
+#: Results of `coordinates` for large arrays, by the number of the array, within `read_once`.
 _READ: ContextVar[dict[int, tuple[AnyArray, tuple[AnyArray, FloatArray, FloatArray]]] | None]
 _READ = ContextVar("_READ", default=None)
 

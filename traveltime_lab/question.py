@@ -1,8 +1,8 @@
 """
-What is asked of a network: the arguments that all searches share, as one value.
+The question of a search: the arguments that all searches share, as one value.
 
-The public functions, the service, large jobs, the widget and `explain` all make a `Question`, and ask a network with
-`traveltime_lab.search.query.Query.of`.
+The public functions, the service, large jobs, the widget and `explain` all create a `Question`, which
+`traveltime_lab.search.query.Query.of` binds to a network.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Options(TypedDict, total=False):
 
 
 class HasQuestion:
-    """What a question that is asked has of it."""
+    """The attributes of its question, for the queries that hold one."""
 
     question: Question
 
@@ -74,11 +74,11 @@ class Question:
     window : int
         Length of the window in seconds, 0 for none.
     metric : {"time", "distance"}
-        What to minimise.
+        Quantity to minimise.
     percents : tuple of float
         Percentiles over the window.
     with_share, with_least : bool
-        Whether the share of departures within the limit, and the least travel time, are wanted over the window.
+        Whether to compute the share of departures within the limit, and the least travel time, over the window.
     """
 
     transportation: Transportation

@@ -122,7 +122,7 @@ class Settings:
 
 @contextlib.contextmanager
 def one_thread() -> Iterator[None]:
-    """Let searches of this thread use no other one, whatever the settings of the process say."""
+    """Restrict searches of this thread to one thread, whatever the settings of the process."""
     token = _is_alone.set(True)
     try:
         yield

@@ -21,14 +21,14 @@ from traveltime_lab.crs import metres_per_degree, wrap_degrees
 #: Distances at which land is looked for around a place at sea, m, and number of directions (assumed).
 _DISTANCES_M: Final = np.geomspace(1_000.0, 3_000_000.0, 60)
 _DIRECTIONS: Final = 32
-#: Days that the tz database is asked about: feeds may run until the year 9999.
+#: Days that are looked up in the tz database: feeds may run until the year 9999.
 _FIRST_DAY: Final = dt.date(1970, 1, 1).toordinal()
 _LAST_DAY: Final = dt.date(2100, 1, 1).toordinal()
 
 
 def zones_at(lng: FloatArray, lat: FloatArray) -> list[str]:
     """Return the IANA name of the time zone of the land at each place in EPSG:4326; empty on the open sea."""
-    import tzfpy  # noqa: PLC0415 - unpacks its map when it is first asked
+    import tzfpy  # noqa: PLC0415 - unpacks its map at the first call
 
     names = [str(tzfpy.get_tz(x, y)) for x, y in zip(np.asarray(lng).tolist(), np.asarray(lat).tolist(), strict=True)]
     return ["" if name.startswith("Etc/") else name for name in names]

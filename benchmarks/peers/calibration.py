@@ -17,7 +17,7 @@ import pandas as pd
 
 import traveltime_lab as tl
 
-#: Off-peak, as the engines know no traffic.
+#: Off-peak, as the engines have no traffic.
 TRANSPORTATION = tl.Transportation(type="driving", traffic_model="off_peak")
 ENGINES = ("osrm", "valhalla")
 

@@ -149,7 +149,7 @@ def draw_all(network, number):
 
 
 def compare(node, cases, most):
-    """Ask all queries; print a table; return whether all is equal."""
+    """Run all queries; print a table; return whether all is equal."""
     rows, took = {}, []
     for case, expected in cases:
         row = rows.setdefault((case["mode"], case["reverse"]), [0, 0, 0, 0, 0, 0])
@@ -166,7 +166,7 @@ def compare(node, cases, most):
 
 
 def warm_up(node, documents):
-    """Ask until all modes answer: the plugin waits 10 s, and a first start on a machine compiles for longer."""
+    """Send queries until all modes answer: the plugin waits 10 s, and a first start on a machine compiles longer."""
     for mode, way in itertools.product(MODES, ("ONE_TO_MANY", "MANY_TO_ONE")):
         options = {"mode": mode, "requestType": way} | ({} if mode == "pt" else {"distanceOutput": "metres"})
         for attempt in range(10):
@@ -220,7 +220,7 @@ def failures(options, node, service, documents, folder):
 
 
 def main():
-    """Compile, start both, ask, and print."""
+    """Compile, start both, run the queries, and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--jars", type=Path, required=True, help="folder of the plugin's jars")
     parser.add_argument("--workdir", type=Path, required=True, help="for what Maven compiles")

@@ -38,7 +38,7 @@ def _run(command, log):
 
 
 def build_osrm(pbf, mode, workdir, *, algorithm="CH", threads=2):
-    """Prepare OSRM data with the profile the wheel ships; return the path prefix `osrm.OSRM` wants."""
+    """Prepare OSRM data with the profile the wheel ships; return the path prefix for `osrm.OSRM`."""
     import osrm
 
     profile = Path(osrm.__file__).parent / "share" / "profiles" / f"{OSRM_PROFILES[mode]}.lua"

@@ -10,11 +10,12 @@ Its server is one Java archive from Maven Central, 180 MB; it needs a JDK of 21 
 Both get the same streets, feeds, points, walking speed and limits: 5 km/h, `--walking-time` to the first and from the
 last stop, 600 s between vehicles, `--delay` seconds before each boarding (`pt_change_delay`, their `boardSlack`), no
 other slack, no time to reach platforms of a metro (`subwayAccessTime`, two minutes by default), any number of
-transfers. Points lie on streets, because OpenTripPlanner does not count the way from a point to its street. Of its
-itineraries, none filtered out, the least end time counts (arriving by: the greatest start time).
+transfers. Points lie on streets, because OpenTripPlanner does not count the way from a point to its street. The least
+end time of its itineraries, none filtered out, counts (arriving by: the greatest start time).
 
-What stays different: it counts turns and signals on foot, walks where its cost (safety, stairs, turns) is least and not
-its time, and counts no way between a stop and its street; untimed stops get times by their number, ours by distance.
+Remaining differences: it counts turns and signals on foot, walks where its cost (safety, stairs, turns) is least and
+not its time, and counts no way between a stop and its street; untimed stops get times by their number, ours by
+distance.
 """
 
 import argparse
@@ -198,7 +199,7 @@ def their_trip(trip, zone):
 
 
 def compare(network, peer, points, moment, options, *, is_arrival):
-    """Ask both for all pairs; print the figures and the worst pairs; return a row of figures."""
+    """Search all pairs with both; print the figures and the worst pairs; return a row of figures."""
     zone, name = ZoneInfo(network.timezone), "arrival_time" if is_arrival else "departure_time"
     means = {"type": "public_transport", "walking_time": options.walking_time, "pt_change_delay": options.delay}
     origins, destinations = (half.reset_index(drop=True) for half in (points.iloc[::2], points.iloc[1::2]))

@@ -69,7 +69,7 @@ def sample_points(pbf, *, seed=7, count=100_000, side=1_000, centres=5, walks=AT
 
 
 def highways_xml(pbf, target):
-    """Write the ways osmnx would ask Overpass for with `network_type="all"`, and their nodes, as OSM XML."""
+    """Write the ways osmnx would request from Overpass with `network_type="all"`, and their nodes, as OSM XML."""
     if target.exists():
         return target
     ways, needed, present = [], set(), set()

@@ -108,7 +108,7 @@ def _metres(a, b):
 
 
 def collect(pbf, mode, workdir, *, pairs=3_000, seed=1, max_snap_m=15.0, minutes=(5.0, 40.0), progress=print):
-    """Ask both engines for the same pairs; return the trips in the range of minutes."""
+    """Search the same pairs with both engines; return the trips in the range of minutes."""
     engine = engines.open_osrm(pbf, mode, workdir)
     actor = engines.open_valhalla(pbf, workdir)
     origins, destinations = random_pairs(street_points(pbf), pairs, BANDS_M[mode], seed)

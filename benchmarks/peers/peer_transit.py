@@ -52,7 +52,7 @@ class Ferrobus:
         return self.bus.travel_time_matrix(self.model, self._doors(POINTS["rows"]), self.second, CHANGES)
 
     def isochrone(self, minutes):
-        """Hexagons within a travel time, over an index made before."""
+        """Hexagons within a travel time, over an index built before."""
         (here,) = self._doors(POINTS["origin"])
         return self.bus.calculate_isochrone(self.model, here, self.second, CHANGES, minutes * 60, self.index)
 

@@ -5,7 +5,7 @@
 reads `FOLDER/times_<city>_<mode>.csv` and prints a Markdown table. The rule, per city and mode, on trips of 5 to 40
 minutes (mean of the engines): the median ratio of our time to one engine's lies in 0.9 to 1.1 and to the other's in
 0.8 to 1.25, and 80 % of the pairs lie within 25 % of the median ratio, for both engines. Driving is off-peak,
-without a date, as the engines know no traffic. Exits with 1 if a row fails.
+without a date, as the engines have no traffic. Exits with 1 if a row fails.
 
 Like for like: neither OSRM nor Valhalla counts the way from a point to its street, our `time_filter` does; the
 trips in the CSVs end on streets that all modes may use, so that this way is nil.

@@ -1,4 +1,4 @@
-"""What the two comparisons with plugins of the hosted service share: processes, documents, and expected answers."""
+"""Shared parts of the two comparisons with plugins of the hosted service: processes, documents, expected answers."""
 
 import collections
 import json

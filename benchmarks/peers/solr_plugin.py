@@ -45,9 +45,9 @@ PARSERS = {
 MODES = ("pt", *oracle.MODES)
 TRANSIT = {"type": "public_transport"}
 MAIN_QUERIES = {"*:*": 1.0, "kind:even^=2": 2.0}
-N_ORIGINS = 25  # few, so that caches are asked again for the same origin
+N_ORIGINS = 25  # few, so that caches get the same origin again
 SCORE_TOLERANCE = 1e-5  # scores are floats of 32 bits
-#: What makes a good query wrong: other parameters, None for left out, and {} for arrival or departure.
+#: Changes that make a good query wrong: other parameters, None for left out, and {} for arrival or departure.
 WRONG_FAST = [
     *({name: None} for name in ("origin", "field", "limit", "mode", "country")),
     {"origin": "here!"}, {"origin": "91,0"}, {"origin": "0,0"}, {"field": "kind"}, {"field": "nowhere"},
@@ -71,7 +71,7 @@ INSIDE = {
 NAMED = [
     ("distances over JSON: 500 if a document is unreachable, and none in the cache (JsonFetcher leaves them null)",
      lambda case, wrong: asks_json_distances(case) and wrong[0] in ("status 500 for 200", "metres")),
-    ("values: those of later documents, after one without a place or asked for twice (TravelTimeValueSource, advance)",
+    ("values: those of later documents, after one without a place or requested twice (TravelTimeValueSource, advance)",
      lambda case, wrong: ("()" in case["sort"] and wrong == ["order"]) or
                          (case["what"] == "values alone" and {*wrong} <= {"seconds", "metres"})),
     ("main query beside its filter: scored before the filter has times, 500 where the cache has no entry yet",
@@ -279,7 +279,7 @@ def write(parser, options, how):
 
 
 def asks_json_distances(case):
-    """Return whether a query asks for distances over JSON."""
+    """Return whether a query requests distances over JSON."""
     return any(pair in case["parameters"] for pair in (("json_distances", "true"), ("json_fuzzy_distances", "true")))
 
 
@@ -311,7 +311,7 @@ def is_close(a, b):
 
 
 def compare(peers, cases):
-    """Ask both, print where they differ; return whether ours is right and all faults of the other are named."""
+    """Query both, print where they differ; return whether ours is right and all faults of the other are named."""
     rows, named, others = collections.defaultdict(lambda: [0, 0, 0, 0]), collections.Counter(), []
     for case in cases:
         answers = {name: peer.ask(case["parameters"]) for name, peer in peers.items()}
@@ -340,7 +340,7 @@ def compare(peers, cases):
 
 
 def main():
-    """Package ours, start all, ask, and print."""
+    """Package ours, start all, query, and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--published", type=Path, required=True, help="jar of traveltime-solr-plugin for Solr 9.4 on")
     parser.add_argument("--queries", type=int, default=240)

@@ -13,7 +13,7 @@ the street):
 - `isochrone`: 30 minutes by car, default detail, water removed, mean of five central origins one by one; against
   Valhalla's default isochrone;
 - `isochrone_medium`: the same at level `medium`;
-- `walk`: 15 minutes on foot, the mean of ten origins that were never asked before;
+- `walk`: 15 minutes on foot, the mean of ten origins that were never searched before;
 - `read`: `build_network` from the PBF; against osmnx reading the same streets, already converted to XML.
 """
 

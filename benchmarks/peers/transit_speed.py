@@ -7,13 +7,13 @@
 `peer_transit.py` runs under the peers' own Python, loads what it needs and waits; then every task is run by turns, once
 each to warm up and then `--repeats` times; medians are compared. Walks to, from and between stops take 20 minutes at
 most, four rides, trips two hours. ferrobus refuses stops without times, so its feeds get interpolated ones; its doors
-know all stops within the walk, as ours do (its default are the ten nearest, another question). Points lie within
+have all stops within the walk, as ours do (its default are the ten nearest, a different question). Points lie within
 400 m of stops. Medians over a window (`percentiles=(50,)`) are of departures a minute. cafein has the transfers of the
 day ready (`compute_tbtr_transfers`); `cafein-raptor` is cafein without them, which takes three times as long over a
 window. With `--processor` seconds are those of the processor, of all threads: for machines on which other work runs.
 
 Targets: less time than both peers on every matrix; shapes (true polygons, water and holes cut out) at most three times
-ferrobus's hexagons, whose index was made before; arrivals at most 1.5 times departures.
+ferrobus's hexagons, whose index was built before; arrivals at most 1.5 times departures.
 """
 
 import argparse
@@ -35,7 +35,7 @@ import traveltime_lab as tl
 WALK_S, MAX_CHANGES, TRAVEL_TIME_S, WINDOW_S = 1200, 3, 7200, 3600
 MATRICES = ("one_to_many 1000", "one_to_many 10000", "one_to_many 100000", "many_to_many", "many_arriving", "median")
 SHAPES = ("isochrone 30", "isochrone 60")
-#: What each peer cannot do.
+#: Tasks that each peer cannot do.
 MISSING = {"ferrobus": {"many_arriving", "median"}, "cafein": set(SHAPES), "cafein-raptor": set(SHAPES)}
 
 

@@ -15,7 +15,7 @@ apart.
 Causes are found by trying, in this order:
 
 - another street: one of our ends lies more than 15 m from that of the nearer engine; `ours is nearer` where that end of
-  ours is nearer to the point, so that the engine left out a street (OSRM prefers large components, Valhalla wants 50
+  ours is nearer to the point, so that the engine left out a street (OSRM prefers large components, Valhalla requires 50
   nodes in reach, neither looks at water and motorways);
 - access: with roads that are closed to the public (`include_roads=("restricted",)`) ours comes within a tenth;
 - turn restrictions: without those of the extract ours comes within a tenth;

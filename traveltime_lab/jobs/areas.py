@@ -85,7 +85,7 @@ buffer_distance, remove_water_bodies, snapping, window, percentile
     progress : bool or callable, default True
         Whether to show a progress bar, or a function that is called as ``progress(done, total)`` with numbers of parts.
     executor : concurrent.futures.Executor, optional
-        Workers that make the parts, as in `write_matrix`.
+        Workers that compute the parts, as in `write_matrix`.
 
     Returns
     -------

@@ -26,7 +26,7 @@ START = "spawn"
 _STATUS = """\
 exit status:
   0    complete
-  1    an error, such as a missing file, or a folder that belongs to another question
+  1    an error, such as a missing file, or the folder of a different question
   2    wrong usage of the command
   3    not complete: the disk is full, or a worker ended; repeat the command to resume
   130  interrupted by Ctrl+C or SIGTERM; repeat the command to resume

@@ -89,7 +89,7 @@ class Folder:
     ----------
     path : Path
     description : dict
-        What determines the bytes of all parts, as values of JSON.
+        Everything that determines the bytes of all parts, as values of JSON.
     n_parts : int
 
     Attributes
@@ -133,7 +133,7 @@ class Folder:
                 "its parts; delete it"
             )
             raise InputError(msg)
-        # What a process that was killed left behind; no other one writes here now.
+        # Files of a process that was killed; no other one writes here now.
         for path in self.path.glob(".*.part"):
             path.unlink()
         listed = _listed(self.path / LIST) if manifest is None or "parts" not in manifest else manifest["parts"]
@@ -200,7 +200,7 @@ def opened(path: Any, description: dict[str, Any], n_parts: int) -> Iterator[Fol
     path : path-like
         Folder that does not exist, is empty, or holds parts of the same job.
     description : dict
-        What determines the bytes of all parts, as values of JSON.
+        Everything that determines the bytes of all parts, as values of JSON.
     n_parts : int
 
     Raises
@@ -210,7 +210,7 @@ def opened(path: Any, description: dict[str, Any], n_parts: int) -> Iterator[Fol
     MissingFileError
         If the parent folder does not exist.
     FormatError
-        If the manifest is damaged or of another version.
+        If the manifest is damaged or of a different version.
     FileAccessError
         If the folder cannot be read or written.
     """

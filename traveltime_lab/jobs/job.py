@@ -1,5 +1,5 @@
 """
-What a large job computes, part by part, in this process or in another.
+The parts of large jobs, computed in this process or in a different one.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ class Job(ABC):
         Fingerprint of the network.
     question : Question
     parameters : dict
-        What is asked as values of JSON, for the manifest.
+        The question as values of JSON, for the manifest.
     schema : pyarrow.Schema
         Columns with their units, and metadata on the source and the question.
     origins : Places
@@ -175,7 +175,7 @@ class Job(ABC):
     rows_per_part: int
 
     kind: ClassVar[str]
-    #: What progress counts.
+    #: Unit of the progress.
     unit: ClassVar[str]
 
     def __post_init__(self) -> None:

@@ -87,12 +87,12 @@ def write_matrix(
     properties : sequence of str, default ("travel_time",)
         Any of ``travel_time``, ``distance``, ``snap_distance`` and ``share``, as in `time_filter`.
     part_size : int, default 20,000,000
-        Maximum number of pairs of a part, reachable or not; a part has one origin at least. While it is made, a part
-        takes up to 50 bytes of memory per reachable pair, once per worker.
+        Maximum number of pairs of a part, reachable or not; a part has one origin at least. While it is computed, a
+        part takes up to 50 bytes of memory per reachable pair, once per worker.
     progress : bool or callable, default True
         Whether to show a progress bar, or a function that is called as ``progress(done, total)`` with numbers of parts.
     executor : concurrent.futures.Executor, optional
-        Workers that make the parts, such as a `concurrent.futures.ProcessPoolExecutor` or ``client.get_executor()``
+        Workers that compute the parts, such as a `concurrent.futures.ProcessPoolExecutor` or ``client.get_executor()``
         of a Dask client; by default the threads of this process. Each task uses one thread. This process writes all
         files, so that workers need not see the folder.
 
@@ -101,7 +101,7 @@ def write_matrix(
     Path
         The folder. Its files ``part-000000.parquet`` and so on have the columns of ``time_filter(form="sparse")``,
         sorted by origin and destination: ``origin`` and ``destination`` (labels: int32 or int64, or texts encoded as
-        dictionary), ``travel_time`` (int32, s), and what `properties` and `percentiles` ask for. A percentile is null
+        dictionary), ``travel_time`` (int32, s), and the columns of `properties` and `percentiles`. A percentile is null
         where too few departures reach the destination.
 
     Raises
@@ -133,7 +133,7 @@ def write_matrix(
     has a JSON object ``traveltime_lab`` with units, CRS, licence and parameters. ``_manifest.json`` has the
     fingerprints of the network and the points, the parameters, the versions of the packages, and rows, size and
     checksum of each part.
-    A part whose checksum differs is made again.
+    A part whose checksum differs is computed again.
 
     Examples
     --------

@@ -1,5 +1,5 @@
 """
-Run a job: make what is missing in its folder, show the progress, and say how far it came.
+Run a job: compute the missing parts of its folder, show the progress, and report how far it came.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def run(job: Job, path: Any, executor: Executor | None, progress: Progress) -> P
 def _fill(parts: folder.Folder, job: Job, executor: Executor | None, progress: Progress) -> None:
     """Make the parts that are missing; see `run`."""
     try:
-        # Functions get numbers of parts, as they may want to know which are there; bars have the unit of the job.
+        # Functions get counts of parts; bars have the unit of the job.
         done, total = (len(parts.done), parts.n_parts) if callable(progress) else _amounts(job, parts)
         with shown(progress, total, f"Writing {parts.path.name}", job.unit, done=done) as advance:
             for number, made in made_parts(job, parts.missing, executor):

@@ -24,7 +24,7 @@ from traveltime_lab.errors import InputError, UnsupportedError
 from traveltime_lab.kernels import ready, warm_up
 
 _EXAMPLE = "kernels.zip"
-#: Entry with what the archive was made with; `hatch_build.py` reads it.
+#: Entry with the versions and the processor of the archive; `hatch_build.py` reads it.
 _MANIFEST = "manifest.json"
 #: Moment of all entries, so that the same kernels give the same bytes.
 _MOMENT = (1980, 1, 1, 0, 0, 0)

@@ -8,7 +8,7 @@ it imports, directly or indirectly, in addition to the signature, the processor 
 llvmlite and numpy.
 
 Each signature of a kernel has one file that begins with its key and a checksum. The file is written under a temporary
-name and then renamed. If it is missing, damaged, or has another key, the kernel is compiled again and the file is
+name and then renamed. If it is missing or damaged, or if the key differs, the kernel is compiled again and the file is
 replaced. Processes that compile the same kernel at the same time write the same file, one after the other.
 
 The files are in the same places as those of Numba: below ``NUMBA_CACHE_DIR`` if that is set, in the ``__pycache__``
@@ -18,8 +18,8 @@ if the internals of Numba are not as expected, kernels are compiled in each proc
 A wheel may contain kernels that are compiled for a baseline processor (`traveltime_lab.kernels.ready`). They are used
 where there is no file for this processor.
 
-Reading a compiled kernel runs what is in the file. Files and folders that another user could have written to are
-therefore left alone (`traveltime_lab.kernels.trusted`): a warning is logged once, and the next of these places is used.
+Reading a compiled kernel runs the code in the file. Files and folders that another user could have written to are
+therefore ignored (`traveltime_lab.kernels.trusted`): a warning is logged once, and the next of these places is used.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _internals: Any = numba.core
 _MAGIC = b"traveltime_lab kernel 1\n"
 _DIGEST_SIZE = 32
 _PACKAGE = Path(__file__).parents[1]
-#: An import of a module of this package; ``rest`` is empty unless the line has several imports or another form.
+#: An import of a module of this package; ``rest`` is empty unless the line has several imports or an unusual form.
 _IMPORT = re.compile(
     rb"^[ \t]*(?:from[ \t]+(?P<origin>\.|traveltime_lab[\w.]*)[^\n]*?[ \t]import\b"
     rb"|import[ \t]+(?P<module>traveltime_lab[\w.]*)(?:[ \t]+as[ \t]+\w+)?(?P<rest>[^\n#]*))",
@@ -165,7 +165,7 @@ def _warn_once(reason: str, error: Exception) -> None:
 
 
 def _warn_of(error: UntrustedError, instead: str) -> None:
-    """Say once that files are ignored which another user could have written."""
+    """Warn once about ignored files that another user could have written."""
     if "untrusted" not in _logged:
         _logged.add("untrusted")
         logger.warning(
@@ -197,7 +197,7 @@ def _places(source_folder: str) -> Iterator[Path]:
 
 
 def _find_folder(source_folder: str) -> Path:
-    """Return the first folder that can be written to by the current user only; log what is ignored."""
+    """Return the first folder that can be written to by the current user only; log ignored folders."""
     refused: UntrustedError | None = None
     for folder in _places(source_folder):
         try:
@@ -236,7 +236,7 @@ class Cache:
         """The folder of the cache, None if nothing is cached."""
         try:
             return None if self._sources is None else str(self._folder())
-        except Exception:  # internals of numba that another version lacks, or no folder that can be written to
+        except Exception:  # internals that a different numba lacks, or no folder that can be written to
             return None
 
     def enable(self) -> None:
@@ -260,7 +260,7 @@ class Cache:
         try:
             if self._in_archive(sig, codegen) is not None:
                 return True
-        except Exception:  # whatever is wrong with it, it is of no use
+        except Exception:  # an unreadable archive is ignored
             logger.debug("the archive of kernels cannot be read", exc_info=True)
         if self.cache_path is None:
             return None
@@ -313,7 +313,7 @@ class Cache:
             watch(None)
 
     def _load_file(self, sig: Any, target_context: Any) -> Any:
-        """Return what is in the folder of the cache, None if there is nothing for this key."""
+        """Return the compiled code in the folder of the cache, None if there is none for this key."""
         path, key = self._entry(sig, target_context.codegen())
         try:
             data = read(path)
@@ -322,7 +322,7 @@ class Cache:
         return self._rebuilt(data, key, sig, target_context)
 
     def _load_ready(self, sig: Any, target_context: Any) -> Any:
-        """Return what is in the archive that came with the package, None if it lacks this kernel."""
+        """Return the compiled code in the archive of the package, None if it lacks this kernel."""
         found = self._in_archive(sig, target_context.codegen())
         if found is None:
             return None
@@ -351,7 +351,7 @@ class Cache:
         return name, _MAGIC + key + read(path)[len(_MAGIC) + len(key) :]
 
     def _rebuilt(self, data: bytes, key: bytes, sig: Any, target_context: Any) -> Any:
-        """Return the compiled code in a file, None if it has another key or is damaged."""
+        """Return the compiled code in a file, None if its key differs or it is damaged."""
         start = len(_MAGIC) + 2 * _DIGEST_SIZE
         head, payload = data[:start], data[start:]
         if head != _MAGIC + key + hashlib.blake2b(payload, digest_size=_DIGEST_SIZE).digest():

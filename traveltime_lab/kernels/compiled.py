@@ -144,7 +144,7 @@ def _has_parts() -> bool:
             and hasattr(_internals.compiler.Flags, "no_compile")
             and hasattr(_internals.dispatcher._FunctionCompiler, "_customize_flags")
         )
-    except AttributeError:  # internals that another version lacks
+    except AttributeError:  # internals that a different version lacks
         return False
 
 
@@ -212,8 +212,8 @@ def _let_compilers_go() -> None:
 
 try:
     _locks_at_forks = _compile_locks()
-except AttributeError:  # internals that another version lacks
+except AttributeError:  # internals that a different version lacks
     _locks_at_forks = []
 if hasattr(os, "register_at_fork"):
-    # A process that is forked from a thread while another one compiles would have a compiler that is half done.
+    # Forking a process while a different thread compiles would copy a compiler in an inconsistent state.
     os.register_at_fork(before=_wait_for_compilers, after_in_parent=_let_compilers_go, after_in_child=_let_compilers_go)

@@ -1,8 +1,8 @@
 """
-Ask the processor for memory that a kernel reads soon.
+Prefetch memory that a kernel reads soon.
 
-The labels of a large network do not fit into the caches of a processor. A kernel that knows the rows it is going to
-read waits for memory several times less if it asks for them some rows ahead.
+The labels of a large network do not fit into the caches of a processor. A kernel that determines its next rows
+in advance waits for memory several times less if it prefetches them some rows ahead.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _FOR_READING, _INTO_ALL_CACHES, _DATA = 0, 3, 1
 
 
 def _prefetch(typing_context: Any, array: Any, index: Any) -> Any:
-    """Ask for the cache line with an element of a contiguous array; an index out of range does no harm."""
+    """Prefetch the cache line with an element of a contiguous array; an index out of range is harmless."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         given = context.make_array(signature.args[0])(context, builder, arguments[0])
@@ -37,7 +37,7 @@ def _prefetch(typing_context: Any, array: Any, index: Any) -> Any:
 
 
 def _nothing(array: Any, index: Any) -> None:
-    """Do nothing: in Python there is nothing to ask for."""
+    """Do nothing: Python has no prefetching."""
 
 
 #: ``prefetch(array, index)``; see `_prefetch`.

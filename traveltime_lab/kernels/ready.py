@@ -5,8 +5,8 @@ A wheel for one platform and one Python may contain an archive, ``ready.zip`` be
 ``signatures.txt``, compiled for a baseline processor that nearly all machines of the platform surpass. A kernel that is
 not in the cache on disk (`traveltime_lab.kernels.cache`) is read from it, if this processor has the features of the
 baseline and the key of the kernel matches. The key includes the text of all modules that the kernel depends on, so that
-an archive is never out of date: what does not match is compiled. The source tree has no archive, because one cannot be
-reviewed.
+an archive is never out of date: kernels that do not match are compiled. The source tree has no archive, because one
+cannot be reviewed.
 
 ``traveltime-lab compile --baseline --out FILE`` writes an archive (`traveltime_lab.kernels.ahead`). The variable
 ``TRAVELTIME_LAB_KERNELS`` names the archive that ``python -m build --wheel`` puts into the wheel.
@@ -87,7 +87,7 @@ def archive_versions() -> tuple[str, ...]:
 
 @functools.lru_cache(maxsize=4)
 def _entries(path: Path, modified_ns: int, size: int) -> Mapping[str, bytes]:
-    """Return the files of an archive by name; they stay compressed in memory until they are asked for."""
+    """Return the files of an archive by name; they stay compressed in memory until they are read."""
     return _Entries(zipfile.ZipFile(io.BytesIO(read(path))))
 
 

@@ -45,7 +45,7 @@ class UntrustedError(Exception):
     path : Path
         The file or folder.
     reason : str
-        What is wrong with it, such as "belongs to another user (uid 1000)".
+        The fault, such as "belongs to another user (uid 1000)".
     """
 
     def __init__(self, path: str | Path, reason: str) -> None:

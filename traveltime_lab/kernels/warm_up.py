@@ -166,7 +166,7 @@ def start_helper(sections: Iterable[str] = ()) -> int:
 
 
 def _wait_for(helper: subprocess.Popen[bytes]) -> None:
-    """Wait until the helper has ended, and let go of what belongs to it."""
+    """Wait until the helper has ended, and release its resources."""
     helper.wait()
     if helper.stdin is not None:
         helper.stdin.close()

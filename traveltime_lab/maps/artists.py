@@ -24,7 +24,7 @@ _MOST_OUTLINES: Final = 4
 #: Style of points with missing values, on the map and beside the colour bar.
 NOT_KNOWN: Final = {"s": 34, "c": "white", "edgecolors": "#333333", "linewidths": 1.3}
 
-#: Text is drawn as it is written: names of places and streets are no formulas, whatever is between two dollars.
+#: Draw text literally: dollar signs in names of places and streets do not begin formulas.
 LITERAL: Final = {"parse_math": False, "usetex": False}
 
 

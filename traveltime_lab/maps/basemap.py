@@ -105,10 +105,6 @@ def base_map(network: Network, box: Box, metres_per_pixel: float, *, with_labels
         Scale; determines which features are shown and how much lines are simplified.
     with_labels : bool, default True
         Whether to place street names.
-
-    Returns
-    -------
-    BaseMap
     """
     groups = _groups_of(network)
     tolerance = _TOLERANCE_PX * metres_per_pixel

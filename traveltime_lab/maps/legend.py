@@ -70,7 +70,7 @@ def _is_time(words: str) -> bool:
 
 
 def _explain_unknown(ax: Any, scene: Scene, *, is_time: bool) -> None:
-    """Draw a symbol for missing values below the colour bar; of a comparison, for what was gained and lost."""
+    """Draw a symbol for missing values below the colour bar; in comparisons, one each for gained and lost."""
     where = {"transform": ax.transAxes, "ha": "left", "va": "center"}
     entries = [("not\nreached" if is_time else "no\nvalue", style.NO_VALUE)]
     if scene.point_values is None and is_comparison(scene.areas) and scene.areas is not None:
@@ -91,10 +91,6 @@ def _explain_unknown(ax: Any, scene: Scene, *, is_time: bool) -> None:
 def draw_legend(ax: Any, scene: Scene) -> Any:
     """
     Draw the legend of areas and lines in the upper corner where it hides less; below the map if it is large.
-
-    Returns
-    -------
-    Legend or None
     """
     handles, title, names_first = _entries(scene)
     if not handles:
@@ -122,7 +118,7 @@ def draw_legend(ax: Any, scene: Scene) -> Any:
 
 
 def _literal(legend: Any) -> Any:
-    """Draw the words of a legend as they are written."""
+    """Draw the words of a legend literally."""
     for text in (legend.get_title(), *legend.get_texts()):
         text.set(**LITERAL)
     return legend

@@ -107,7 +107,7 @@ class Scene:
         """The column that areas are coloured by, None if there is none."""
         columns = () if self.areas is None else self.areas.columns
         if self.column is None and compares_areas(self.areas):
-            return None  # what was gained and what was lost are two colours, not two sizes
+            return None  # gained and lost are two colours, not two sizes
         names = (
             self.column,
             DIFFERENCE if is_comparison(self.areas) else None,
@@ -351,7 +351,7 @@ def _roomy(box: tuple[float, ...]) -> basemap.Box:
 
 
 def no_strip(box: basemap.Box) -> basemap.Box:
-    """Return a box around another one with a limited ratio of its sides."""
+    """Return the box, enlarged to limit the ratio of its sides."""
     west, south, east, north = box
     half_x, half_y = (east - west) / 2.0, (north - south) / 2.0
     half_x, half_y = max(half_x, half_y / _STEEPEST), max(half_y, half_x / _STEEPEST)

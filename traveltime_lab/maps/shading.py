@@ -94,7 +94,7 @@ class Shading:
         ----------
         values : float64 array
         known : float64 array
-            The finite values that the scale or the classes are made of.
+            The finite values that determine the scale or the classes.
         is_diverging : bool, default False
             Whether the scale is that of a difference, centred on zero.
         """

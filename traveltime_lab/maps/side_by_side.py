@@ -72,7 +72,7 @@ def side_by_side(
     Returns
     -------
     Figure
-        Of matplotlib; its first two axes are the maps.
+        The figure; its first two axes are the maps.
 
     Raises
     ------
@@ -81,7 +81,7 @@ def side_by_side(
 
     See Also
     --------
-    compare : What became of each row, in one table, which `plot` draws in one map.
+    compare : The differences in one table, which `plot` draws in one map.
     SideBySideMap : Two interactive maps.
 
     Examples

@@ -72,10 +72,6 @@ def as_snapping(value: Snapping | Mapping[str, Any] | None) -> Snapping:
     value : Snapping, mapping or None
         Fields that are None are ignored.
 
-    Returns
-    -------
-    Snapping
-
     Raises
     ------
     ModeError

@@ -322,10 +322,6 @@ def as_transportation(value: str | Transportation | Mapping[str, Any]) -> Transp
     value : str, Transportation or mapping
         A mapping must have the key ``type``; fields that are None are ignored.
 
-    Returns
-    -------
-    Transportation
-
     Raises
     ------
     ModeError

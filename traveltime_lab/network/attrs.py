@@ -14,7 +14,7 @@ class LateDict(dict[str, Any]):
     """
     A dict of values of JSON that is filled when it is first read.
 
-    It is made for reading. Copies of it, also deep ones, are the same object: pandas copies ``attrs`` deeply in every
+    It is read-only. Shallow and deep copies of it are the same object: pandas copies ``attrs`` deeply in every
     operation.
     """
 

@@ -163,7 +163,7 @@ def _network_of(
     timezone: str | None,
     is_left_hand: bool | None,
 ) -> Network:
-    """Return the network of street tables, with what follows from its place."""
+    """Return the network of street tables, with the facts that follow from its place."""
     if tables.edge_from.size == 0:
         msg = "the input contains no street that is open to walking, cycling or driving; it cannot become a network"
         raise DataError(msg)
@@ -223,7 +223,7 @@ def _check_different(feeds: Sequence[Path], identities: Sequence[Any]) -> None:
 
 def _tables_from(osm: Any, advance: Callable[[int], None], *, has_feeds: bool) -> tuple[StreetTables, Besides | None]:
     """
-    Return the street tables of any accepted input, and what else tables of a network hold.
+    Return the street tables of any accepted input, and the other data of the tables of a network.
 
     `_STREETS` parts of the work are reported.
     """
@@ -240,7 +240,7 @@ def _tables_from(osm: Any, advance: Callable[[int], None], *, has_feeds: bool) -
 
 
 def _read(osm: Any, on_step: Callable[[str, float], None], *, has_feeds: bool) -> tuple[StreetTables, Besides | None]:
-    """Return the street tables of any accepted input, and what else tables of a network hold."""
+    """Return the street tables of any accepted input, and the other data of the tables of a network."""
     if isinstance(osm, tuple) and len(osm) == 2 and all(isinstance(part, pd.DataFrame) for part in osm):
         if are_frames_of_a_network(*osm):
             return tables_of(*osm, has_feeds=has_feeds)
@@ -301,7 +301,7 @@ def load_network(path: str | os.PathLike[str], *, verify: bool = True) -> Networ
     MissingFileError
         If the file does not exist.
     FormatError
-        If the file is truncated, damaged, not a saved network, or of another version.
+        If the file is truncated, damaged, not a saved network, or of a different version.
 
     Examples
     --------

@@ -75,7 +75,7 @@ def read_verified(path: Path) -> tuple[pa.Buffer, bool]:
     """
     Read a file into memory and verify its checksums.
 
-    The bytes are a private copy: what happens to the file later does not matter.
+    The bytes are a private copy: later changes of the file have no effect.
 
     Returns
     -------

@@ -1,5 +1,5 @@
 """
-What a network consists of: its parts, and what follows from them.
+The data of a network: its parts, and the values that follow from them.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class NetworkData:
         )
         self.memo = Memo()
         self._prepared = Prepared()
-        #: Types that a file says were prepared by another version of this package.
+        #: Types that a different version of this package has prepared, according to the file.
         self._prepared_before: tuple[str, ...] = ()
 
     # Errors of Python name the class that is public.
@@ -86,7 +86,7 @@ class NetworkData:
     @property
     def changes(self) -> tuple[Change, ...]:
         """
-        The changes that the network has had, in their order, however many calls of `with_changes` they were made in.
+        The changes of the network in their order, from all calls of `with_changes`.
 
         ``original.with_changes(network.changes)`` is this network again, for the network before the changes. Edges that
         were selected by row have names instead, since row numbers are those of one network only: a tuple of OSM way,
@@ -115,9 +115,9 @@ class NetworkData:
         """
         Date of ``"weekday_morning"`` for types with a timetable; None without a timetable, or without service.
 
-        It is chosen when the network is built and saved with it, so that it does not depend on the day of a search. Of
-        the days between Tuesday and Thursday on which most feeds run (all of them, if there is such a day), it is one
-        with 95 % of the departures of the busiest or more, if possible no holiday of the feeds, and of these the
+        It is chosen when the network is built and saved with it, so that it does not depend on the day of a search.
+        Among the days between Tuesday and Thursday on which most feeds run (all of them, if there is such a day), it is
+        one with 95 % of the departures of the busiest or more, if possible no holiday of the feeds, and of these the
         nearest to the day on which the network is built. `report` names feeds that do not run on it.
 
         Examples

@@ -40,7 +40,7 @@ def add_elevation(network: Network, path: str | os.PathLike[str]) -> Network:
     network : Network
         The network to copy; it is not modified. Slopes that it has are replaced.
     path : path-like
-        GeoTIFF, or another raster that GDAL reads, in any CRS, with one band of heights in metres. Reading it needs the
+        GeoTIFF, or any raster that GDAL reads, in any CRS, with one band of heights in metres. Reading it needs the
         extra ``elevation``.
 
     Returns
@@ -60,7 +60,7 @@ def add_elevation(network: Network, path: str | os.PathLike[str]) -> Network:
     CrsError
         If the raster has no CRS.
     InputError
-        If the raster has several bands, heights in another unit than metres, or none where the network is.
+        If the raster has several bands, heights in a unit other than metres, or none in the area of the network.
 
     Warns
     -----

@@ -1,7 +1,7 @@
 """
 The streets of a network as graphs of networkx, osmnx and pandana.
 
-The vertices of these graphs are junctions. What depends on two streets, such as a turn, has no place in them.
+The vertices of these graphs are junctions. They do not represent relations between two streets, such as turns.
 """
 
 from __future__ import annotations
@@ -218,7 +218,7 @@ class _Arcs:
 
 
 def _arcs(network: NetworkData, transportation: str | Transportation, departure_time: Any) -> _Arcs:
-    """Return the open directed edges of a mode; warn of what they cannot hold."""
+    """Return the open directed edges of a mode; warn of data that they cannot hold."""
     means = as_transportation(transportation)
     if means.uses_timetable:
         msg = f"{means.type!r} needs a timetable, which a graph of streets has not; use walking, cycling or driving"
@@ -253,7 +253,7 @@ def _arcs(network: NetworkData, transportation: str | Transportation, departure_
 
 
 def _lost(tables: StreetTables, directed: Int64Array, extra_ms: Int64Array, holds: BoolArray) -> list[str]:
-    """Return what a graph of junctions cannot hold of driving."""
+    """Return the data of driving that a graph of junctions cannot hold."""
     lost = []
     if holds.any():
         lost.append(f"{int(holds.sum())} turn restrictions")

@@ -6,9 +6,9 @@ A saved network is an Arrow IPC file with a table of one row; every column is a 
 
 Loading reads the file into memory and verifies it; arrays are views of this private copy. A mapped file would load
 sooner, but when it is overwritten or truncated in place, the operating system changes the arrays of a running search or
-ends the process (SIGBUS). Mapping is left to callers that ask for it.
+ends the process (SIGBUS). Files are therefore mapped only on request.
 
-What was prepared (`traveltime_lab.network.prepared`) is in columns that other versions of this package do not read.
+Prepared values (`traveltime_lab.network.prepared`) are in columns that other versions of this package do not read.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ from traveltime_lab.transit.timetable_columns import check_zone
 
 #: Version of the file format; files of other versions raise an error.
 FORMAT_VERSION = 5
-#: That of networks with slopes, so that versions of this package that do not know slopes refuse them.
+#: The version of networks with slopes, so that versions of this package without slopes refuse them.
 _WITH_SLOPES = f"{FORMAT_VERSION} with slopes"
 _FORMAT_NAME = "traveltime_lab.network"
 #: Length of the beginning of an Arrow file, with its padding.
 _MAGIC_BYTES = 8
-#: What content without sense may cause, with sizes that no memory has.
+#: Errors that meaningless content may cause, such as sizes beyond the memory.
 _FAULTS = (KeyError, IndexError, AttributeError, TypeError, ValueError, ArithmeticError, RecursionError, MemoryError)
-#: Types of what the header says.
+#: Types of the fields of the header.
 _HEADER = {"timezone": str, "is_left_hand": bool, "attribution": str, "fingerprint": str, "report": dict}
 #: Levels of the facts of a report in one another; those of this package have five at most.
 _DEEPEST = 20
@@ -84,7 +84,7 @@ class Contents:
     typical_day : date, optional
         The day of searches without a date; see `traveltime_lab.transit.typical_day`.
     prepared : tuple of mappings, optional
-        Header and columns of what was prepared; see `traveltime_lab.network.prepared_file.to_columns`.
+        Header and columns of the prepared values; see `traveltime_lab.network.prepared_file.to_columns`.
     """
 
     tables: StreetTables
@@ -124,7 +124,7 @@ def read_file(path: str | os.PathLike[str], *, verify: bool = True) -> Contents:
     MissingFileError
         If the file does not exist.
     FormatError
-        If the file is truncated, damaged, not a saved network, or of another version.
+        If the file is truncated, damaged, not a saved network, or of a different version.
     """
     source = as_path(path, "path")
     if not is_file(source):
@@ -213,7 +213,7 @@ def _is_compressed(metadata: pa.Buffer) -> bool:
 
 
 def _header(source: Path, schema: pa.Schema) -> dict[str, Any]:
-    """Return what a saved network says about itself; raise FormatError if it is foreign or of another version."""
+    """Return the header of a saved network; raise FormatError if it is foreign or of a different version."""
     header = (schema.metadata or {}).get(_FORMAT_NAME.encode())
     if header is None:
         msg = f"{source} is an Arrow file, but not a network saved by traveltime_lab"

@@ -1,7 +1,7 @@
 """
 The streets of a network as two tables, and a network from them again.
 
-Nodes and edges are rows. What else belongs to the streets is in the ``attrs`` of the edges: turn restrictions, water,
+Nodes and edges are rows. The ``attrs`` of the edges contain the rest: turn restrictions, water,
 time zone, side of the road, attribution and the report of the reader.
 """
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from traveltime_lab.network.data import NetworkData
 
 FORMAT: Final = "traveltime_lab.network"
-#: Key of what belongs to the streets besides rows, in the ``attrs`` of the edges.
+#: Key of the data of streets besides rows, in the ``attrs`` of the edges.
 KEY: Final = "traveltime_lab_network"
 #: Farthest that a line may end from the nodes of its edge, in degrees: about 1 m.
 _GAP_DEG: Final = 1e-5
@@ -37,7 +37,7 @@ _GAP_DEG: Final = 1e-5
 
 @dataclass(frozen=True)
 class Besides:
-    """What belongs to streets besides nodes and edges; see `Network`."""
+    """Data of streets besides nodes and edges; see `Network`."""
 
     timezone: str
     is_left_hand: bool
@@ -80,7 +80,7 @@ def edges_frame(self: NetworkData) -> gpd.GeoDataFrame:
     network of both tables again. Rows may be removed and values changed, but the index of each table names its
     rows: keep it.
 
-    Row numbers are those of this network only: they are others once streets are added, or the network is built
+    Row numbers are those of this network only: they change once streets are added, or the network is built
     again. Ids of ways and nodes last; those of streets of `AddStreet` are negative and counted in each network.
     """
     import geopandas as gpd  # noqa: PLC0415
@@ -150,7 +150,7 @@ def are_frames_of_a_network(nodes: Any, edges: Any) -> bool:
 
 def tables_of(nodes: Any, edges: Any, *, has_feeds: bool) -> tuple[StreetTables, Besides | None]:
     """
-    Return the streets of two tables of a network, and what belongs to them besides.
+    Return the streets of two tables of a network, and their other data.
 
     Warns
     -----
@@ -269,7 +269,7 @@ def _with_besides(
     *,
     has_feeds: bool,
 ) -> tuple[StreetTables, Besides]:
-    """Return tables with turn restrictions, and what else belongs to them; warn of what is lost."""
+    """Return tables with turn restrictions and their other data; warn of losses."""
     lost = []
     about = kept["restrictions"]
     labels, ends = np.array(about["edges"], np.int64), [np.array(each, np.int64) for each in about["ends"]]
@@ -337,6 +337,6 @@ def _in_degrees(table: Any, name: str) -> Any:
 
 
 def _warn(lost: list[str]) -> None:
-    """Warn of what a network from tables has not."""
+    """Warn of data that a network from tables lacks."""
     text = f"a network from nodes_frame() and edges_frame() is without {'; without '.join(lost)}"
     warn(text)

@@ -20,7 +20,7 @@ class History:
     ----------
     changes : tuple of Change
     facts : tuple of str
-        What each change has done.
+        Effect of each change, as text.
     original : str, optional
         Fingerprint of the network before all changes.
     """
@@ -30,7 +30,7 @@ class History:
     original: str | None = None
 
     def listed(self) -> dict[str, str]:
-        """Return what each change has done, by number, kind and name."""
+        """Return the effect of each change, by number, kind and name."""
         pairs = zip(self.changes, self.facts, strict=True)
         return {f"{number}. {change.title}": fact for number, (change, fact) in enumerate(pairs, 1)}
 

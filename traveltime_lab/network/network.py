@@ -121,8 +121,8 @@ class Network(NetworkData):
         """
         Return a network with changes of its streets and timetable.
 
-        Every function, the widget and the service answer for the new network; this one stays as it is. What does not
-        change is shared between the two. `report` and saved files name the changes.
+        Every function, the widget and the service answer for the new network; this one stays unchanged. Data that do
+        not change are shared between the two. `report` and saved files name the changes.
 
         Parameters
         ----------
@@ -134,7 +134,7 @@ class Network(NetworkData):
         Returns
         -------
         Network
-            A new network, whose fingerprint is another one unless the changes change nothing.
+            A new network, whose fingerprint differs unless the changes change nothing.
 
         Raises
         ------
@@ -222,14 +222,14 @@ class Network(NetworkData):
         """
         Prepare the network for means of transportation, so that their first searches take no longer than others.
 
-        Search graphs, snap indexes, contraction hierarchies, and the ties of stops to streets are made now instead of
-        by the first search that needs them, and `save` writes them with the network. Answers do not change.
+        Search graphs, snap indexes, contraction hierarchies, and the links between stops and streets are built now
+        instead of by the first search that needs them, and `save` writes them with the network. Answers do not change.
 
         Parameters
         ----------
         *transportations : str, Transportation or mapping
             For a type with a timetable, the streets and stops of its access and of walking are prepared. Options
-            on which the streets depend are part of what is prepared: ``"driving+ferry"`` is another means than
+            on which the streets depend are part of the prepared data: ``"driving+ferry"`` differs from
             ``"driving"``.
 
         Returns
@@ -246,7 +246,7 @@ class Network(NetworkData):
         -----
         Driving has other speeds at other times of day. This prepares the speeds of searches without a moment, and for
         all moments the order of the hierarchy, which is most of the work. A network with other speeds (`add_speeds`)
-        keeps what does not depend on speeds. What another version of this package has prepared is not used.
+        keeps the data that do not depend on speeds. Data prepared by a different version of this package are not used.
 
         Examples
         --------
@@ -377,7 +377,7 @@ def _like(network: Network, tables: StreetTables, timetable: Timetable | None, h
 
 
 def with_speeds(network: Network, tables: StreetTables) -> Network:
-    """Return a network with tables that differ in speeds only; what was prepared and has no speeds in it is kept."""
+    """Return a network with tables that differ in speeds only; prepared data without speeds are kept."""
     changed = _like(network, tables, network.timetable, network.history)
     changed._prepared = network._prepared.without_speeds(
         (network.streets, network.transit), (changed.streets, changed.transit)

@@ -3,13 +3,13 @@ Prepare a network for some means of transportation, so that its first answer tak
 
 Searches derive search graphs, snap indexes and hierarchies from the tables of a network when they need them, and keep
 them in memos (`traveltime_lab.runtime.memo`) under keys that name everything that they depend on besides their owner.
-What is prepared is exactly these values under these keys: they are made in advance, are never dropped, and are saved
-with the network. So a prepared value is used where the same value would have been found in the memo, and nowhere else.
+Preparing computes exactly these values under these keys in advance. They are never dropped, and are saved with the
+network. So a prepared value is used where the memo would return the same value, and nowhere else.
 
-Most of them do not depend on speeds: topologies, contractions, snap indexes, barriers and the ties of stops to streets;
-`add_speeds` keeps these. The labels of a road graph and the customized hierarchy do; they are those of searches without
-a moment, and for walking and cycling those of all moments. Another moment of driving customizes the prepared
-contraction.
+Most of them do not depend on speeds: topologies, contractions, snap indexes, barriers and the links between stops and
+streets; `add_speeds` keeps these. The labels of a road graph and the customized hierarchy do; they are those of
+searches without a moment, and for walking and cycling those of all moments. Another moment of driving customizes the
+prepared contraction.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _NAMES: Final = {kind: name for name, kind in KINDS.items()}
 @dataclass(frozen=True)
 class Prepared:
     """
-    What was prepared of a network.
+    The prepared values of a network.
 
     Attributes
     ----------
@@ -105,7 +105,7 @@ class Prepared:
 
 
 def _restored(types: tuple[str, ...], rows: Iterable[tuple[Any, ...]]) -> Prepared:
-    """Return what was pickled."""
+    """Return the pickled values."""
     return Prepared(types, tuple(Use(KINDS[name], *rest) for name, *rest in rows))
 
 
@@ -127,13 +127,7 @@ def check_timetable(asked: Iterable[Transportation], *, has_timetable: bool) -> 
 
 def prepare(streets: StreetLayer, transit: TransitLayer | None, asked: Iterable[Transportation]) -> Prepared:
     """
-    Make what the searches of some means of transportation derive from a network.
-
-    Parameters
-    ----------
-    streets : StreetLayer
-    transit : TransitLayer or None
-    asked : iterable of Transportation
+    Compute the values that searches by some means of transportation derive from a network.
 
     Raises
     ------
@@ -163,7 +157,7 @@ def listed(types: tuple[str, ...]) -> str:
 
 
 def as_fact(types: tuple[str, ...], before: tuple[str, ...]) -> str:
-    """Return what a report says, of the types that are prepared and of those that another version has prepared."""
+    """Return the text of the report about the types prepared by this and by a different version."""
     told = listed(types) or "nothing"
     if before:
         told += f" (the file was prepared for {listed(before)} by another version of traveltime_lab: "
@@ -185,7 +179,7 @@ def _in_words(means: Transportation) -> str:
 
 
 def _use(streets: StreetLayer, means: Transportation) -> None:
-    """Ask for everything that searches on streets ask for."""
+    """Compute all values that searches on streets need."""
     graph = streets.road_graph(means)
     if not graph.topology.is_open.any():
         msg = f"{means.type!r} cannot be prepared, because no street of the network is open to it; leave it out"

@@ -138,7 +138,7 @@ def check_value(value: Any, sizes: Mapping[str, int]) -> None:
     Parameters
     ----------
     value : object
-        Of one of the classes of `RULES`; its parts were checked before.
+        Instance of one of the classes of `RULES`, with parts that have been checked.
     sizes : mapping of str to int
         ``edges`` and ``stops`` of the network.
     """
@@ -245,7 +245,7 @@ _OPTIONAL: Final = frozenset({"places", "islands"})
 
 
 def _check_parts(kind: str, value: Any, known: Mapping[str, int]) -> None:
-    """Raise ValueError if what an object consists of is of another class or size."""
+    """Raise ValueError if a part of an object has the wrong class or size."""
     for name, (wanted, *alike) in _PARTS.get(kind, {}).items():
         part = getattr(value, name)
         if part is None and name in _OPTIONAL:

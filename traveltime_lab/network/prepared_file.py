@@ -4,8 +4,8 @@ Prepared values as columns of a saved network.
 Each array is a column, and a tree in the header of the file says which arrays, numbers and further objects each value
 consists of. An object that occurs several times is written once, such as a topology and the labels that belong to it.
 
-The tree has a digest of the source of everything that prepared values are made with. Where it differs, the values are
-not used: another version of this package might make others.
+The tree has a digest of the source code that computes prepared values. If it differs, the values are not used: a
+different version of this package might compute different ones.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _CLASSES: Final[dict[str, Callable[..., Any]]] = {
 }  # fmt: skip
 
 
-#: Digest of the source that prepared values are made with, as it is when this module is imported.
+#: Digest of the source code that computes prepared values, when this module is imported.
 MADE_WITH: Final = sources_digest(str(prepared.__file__)).hex()
 
 
@@ -129,7 +129,7 @@ class _Reader:
 def to_columns(
     made: Prepared, fingerprint: str, streets: StreetLayer, transit: TransitLayer | None
 ) -> tuple[dict[str, Any], dict[str, AnyArray]]:
-    """Return what the header of the file says about prepared values, and their columns."""
+    """Return the part of the header about prepared values, and their columns."""
     writer = _Writer({id(streets): "streets"} | ({} if transit is None else {id(transit): "transit"}))
     values = []
     for use in made.values:

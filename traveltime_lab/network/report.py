@@ -47,7 +47,7 @@ class Report(dict[str, Any]):
     """
     Report on a network: a dict that prints as text, and tables of what to look at.
 
-    The tables are computed when they are asked for. Copies and pickles of a report have the dict alone.
+    The tables are computed on access. Copies and pickles of a report contain the dict only.
     """
 
     # The network is not part of the dict, so that reports compare, print and pickle by their facts.
@@ -65,7 +65,7 @@ class Report(dict[str, Any]):
         return "\n".join(_report_lines(self, ""))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return what copies and pickles keep: the dict, without the network."""
+        """Return the state of copies and pickles: the dict, without the network."""
         return type(self), (dict(self),)
 
     def _repr_html_(self) -> str:
@@ -124,7 +124,7 @@ class Report(dict[str, Any]):
         Returns
         -------
         Figure
-            Of matplotlib; ``figure.savefig("report.png")`` writes it. Without a timetable it is the map alone.
+            ``figure.savefig("report.png")`` writes it. Without a timetable it is the map alone.
 
         Raises
         ------

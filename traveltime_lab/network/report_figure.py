@@ -27,7 +27,7 @@ _FEEDS_DRAWN: Final = 5
 #: tell apart.
 _ISLANDS: Final = {"driving": ("#D55E00", 4.5), "cycling": ("#0072B2", 2.6), "walking": ("#000000", 1.0)}
 _STOPS: Final = {"marker": "X", "s": 46, "c": "#CC79A7", "edgecolors": "white", "linewidths": 0.8, "zorder": 30}
-#: Names of feeds are drawn as they are written, without formulas.
+#: Names of feeds are drawn literally, without formulas.
 _LITERAL: Final = {"parse_math": False, "usetex": False}
 
 
@@ -71,7 +71,7 @@ def figure(
 
 
 def _more(number: int) -> str:
-    """Return what is said of feeds that are not drawn."""
+    """Return the note on feeds that are not drawn."""
     return "" if number <= 0 else f" ({number} more feed{'s' * (number > 1)} not drawn)"
 
 

@@ -17,7 +17,7 @@ _FEEDS_SHOWN: Final = 5
 _HOURS_SHOWN: Final = 48
 #: Maximum number of rows of each table of what may be wrong.
 _ROWS_SHOWN: Final = 10
-#: Sections of a report whose keys are names from the data: of files, feeds, tags or time zones. They are not reworded.
+#: Sections of a report whose keys are names of files, feeds, tags or time zones from the data, which are kept.
 _NAMES: Final = frozenset(
     {
         "files", "timetable", "edges_by_highway", "km_by_timezone", "changes", "dropped", "noted",

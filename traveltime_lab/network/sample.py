@@ -36,7 +36,7 @@ _KEPT_CACHES = 3
 
 _FOLDER: Final = Path(__file__).with_name("samples")
 
-#: Names of samples that were replaced, and what replaces them.
+#: Names of former samples, and their replacements.
 _FORMER: Final = {"coquimbo": "porto_alegre"}
 
 _COUNTS: Final = ["population", "schools", "jobs", "healthcare"]
@@ -45,7 +45,7 @@ _COUNTS: Final = ["population", "schools", "jobs", "healthcare"]
 @dataclass(frozen=True)
 class _Sample:
     timezone: str
-    #: Files in the folder of the sample, by what they are.
+    #: Files in the folder of the sample, by role.
     files: dict[str, str]
     #: Name, longitude, latitude.
     places: tuple[tuple[str, float, float], ...]
@@ -66,7 +66,7 @@ def sample_network(name: str | None = None, *, progress: Progress = False) -> Ne
         areas may reach into the Guaíba. ``"helsinki"``: 1.0 x 1.7 km of the centre of Helsinki, with all footpaths,
         turn restrictions and shores; no timetable.
     progress : bool or callable, default False
-        As in `build_network`; of use to the first call, which builds.
+        As in `build_network`; only the first call builds.
 
     Returns
     -------
@@ -223,7 +223,7 @@ def _paths(key: str) -> dict[str, Path]:
 
 
 def _cache_key(files: dict[str, Path]) -> str:
-    """Return a hash of what the network depends on: the data and this package's code."""
+    """Return a hash of the data and of this package's code, on which the network depends."""
     digest = hashlib.blake2b(f"{FORMAT_VERSION}".encode(), digest_size=10)
     for path in files.values():
         digest.update(path.read_bytes())

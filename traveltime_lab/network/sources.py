@@ -23,7 +23,7 @@ def described(path: Path, role: str) -> dict[str, Any]:
     ----------
     path : Path
     role : str
-        What the file is for, such as ``"streets"``.
+        Role of the file, such as ``"streets"``.
     """
     with explained(path, "read"):
         files = sorted(item for item in path.rglob("*") if item.is_file()) if path.is_dir() else [path]

@@ -29,7 +29,7 @@ MAX_KPH = 500.0
 
 
 class _Value(NamedTuple):
-    """What a mapping holds, and its range."""
+    """The name and the range of the values of a mapping."""
 
     name: str
     least: float
@@ -172,7 +172,7 @@ def _check_scaled(speed: FloatArray, is_open: BoolArray, name: str) -> None:
 
 
 def _as_float(value: Any) -> float:
-    """Return a speed or a factor as a float, NaN for what is no number."""
+    """Return a speed or a factor as a float, NaN if it is not a number."""
     try:
         return float(value)
     except (TypeError, ValueError, OverflowError):

@@ -1,5 +1,5 @@
 """
-What a network shows of itself: tables of its nodes, edges and stops, a summary for notebooks, and maps.
+Views of a network: tables of its nodes, edges and stops, a summary for notebooks, and maps.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _hint(name: str) -> str:
 
 
 def no_attribute(self: NetworkData, name: str) -> Any:
-    """Say what an attribute that a network does not have is called here."""
+    """Name the attribute that corresponds to an unknown one."""
     raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{_hint(name)}")
 
 
@@ -159,7 +159,7 @@ def explore(self: Any, origins: Any = None, **options: Any) -> Any:
 
 
 def as_html(self: NetworkData) -> str:
-    """Return a table of what the network contains, for notebooks."""
+    """Return the content of the network as a table, for notebooks."""
     rows = "".join(
         f"<tr><th style='text-align: left'>{escape(name)}</th><td style='text-align: left'>{escape(text)}</td></tr>"
         for name, text in _facts(self).items()

@@ -100,10 +100,6 @@ class WaterBodies:
         margin_m : float, default 3000
             Distance that the sea extends beyond `bounds`.
 
-        Returns
-        -------
-        WaterBodies
-
         Warns
         -----
         UserWarning
@@ -238,7 +234,7 @@ def _as_rows(line: Any) -> FloatArray:
 
 
 def _polygons(geometries: Any) -> Geometries:
-    """Return the polygons of one or more geometries, made valid if necessary."""
+    """Return the polygons of one or more geometries, repaired if necessary."""
     parts = np.atleast_1d(np.asarray(geometries, dtype=object))
     if not shapely.is_valid(parts).all():
         parts = shapely.make_valid(parts, method="structure", keep_collapsed=False)
@@ -283,7 +279,7 @@ def _sea_faces(
 
 
 def _split(faces: Geometries, is_sea: BoolArray, found: Sequence[Drowned]) -> tuple[Geometries, Geometries]:
-    """Return the sea without what streets show to be land, and that land."""
+    """Return the sea without the land that streets reveal, and that land."""
     seas, dropped = faces.copy(), []
     for area, bounds, is_all in found:
         around = shapely.box(*(np.array(bounds) + BOX_MARGIN_M * np.array([-1.0, -1.0, 1.0, 1.0])))

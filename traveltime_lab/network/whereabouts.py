@@ -1,5 +1,5 @@
 """
-The time zone of a network and the side of its traffic: where its streets are, and what its timetable says.
+The time zone of a network and the side of its traffic, from the place of its streets and from its timetable.
 
 Neither follows from the middle of a bounding box, which may be at sea or abroad.
 """
@@ -51,7 +51,7 @@ def timezone_of(tables: StreetTables, timetable: Timetable | None, km: dict[str,
     Return the time zone of a network.
 
     It is that of the timetable, of its most trips if there are several, unless that belongs to no country (``UTC``);
-    without a timetable that of most streets; of streets on the open sea, that of the nearest land.
+    without a timetable that of most streets. Streets on the open sea have that of the nearest land.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def is_left_hand_of(km: dict[str, float], timezone: str) -> bool:
 
 
 def facts_of(km: dict[str, float]) -> dict[str, Any]:
-    """Return what a report says about streets in several time zones."""
+    """Return the text of a report about streets in several time zones."""
     return {"km_by_timezone": {zone: round(length, 1) for zone, length in km.items()}} if len(km) > 1 else {}
 
 

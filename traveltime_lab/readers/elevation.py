@@ -86,7 +86,7 @@ def read_heights(path: str | os.PathLike[str], lng: FloatArray, lat: FloatArray)
     Parameters
     ----------
     path : path-like
-        GeoTIFF, or another raster that GDAL reads, with one band of heights in metres.
+        GeoTIFF, or any raster that GDAL reads, with one band of heights in metres.
     lng, lat : float64 arrays of shape (n,)
         Places in degrees.
 
@@ -97,7 +97,7 @@ def read_heights(path: str | os.PathLike[str], lng: FloatArray, lat: FloatArray)
     MissingFileError, DataError, CrsError
         If the file does not exist, is no raster or damaged, or has no CRS.
     InputError
-        If the raster has several bands or another unit, or no place has a height.
+        If the raster has several bands or a unit other than metres, or no place has a height.
     """
     with opened(path, "heights") as raster:
         _check(raster)

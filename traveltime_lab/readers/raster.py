@@ -48,7 +48,7 @@ def read_counts(path: str | os.PathLike[str], band: int, part_m: float) -> Itera
     Parameters
     ----------
     path : path-like
-        GeoTIFF, or another raster that GDAL reads.
+        GeoTIFF, or any raster that GDAL reads.
     band : int
         Number of the band, from 1.
     part_m : float
@@ -77,7 +77,7 @@ def opened(path: str | os.PathLike[str], what: str) -> Iterator[Any]:
     ----------
     path : path-like
     what : str
-        What it is a raster of, such as ``"counts"``, for errors.
+        Quantity of the pixels, such as ``"counts"``, for error messages.
 
     Raises
     ------
@@ -180,7 +180,7 @@ def values_of(
         raise DataError(msg) from error
     values = np.ma.filled(found, np.nan)
     kind = np.dtype(dtype).type
-    with np.errstate(over="ignore", invalid="ignore"):  # the caller finds what is not finite
+    with np.errstate(over="ignore", invalid="ignore"):  # the caller detects values that are not finite
         values *= kind(scale)
         values += kind(offset)
     return np.asarray(values, dtype)

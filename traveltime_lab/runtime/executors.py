@@ -1,5 +1,5 @@
 """
-Hand a job to the workers of an executor, once, and have its parts made there.
+Send a job to the workers of an executor, once, and compute its parts there.
 
 How the job gets to the workers depends on the executor: threads share it, a process pool reads it from a temporary
 file, Dask scatters it, and any other executor gets it with every task. Each worker process keeps the job, with its
@@ -49,7 +49,7 @@ T = TypeVar("T")
 
 
 class Job(Protocol[P_contra, T_co]):
-    """What is made part by part; it is pickled for other processes."""
+    """A computation in parts; it is pickled for other processes."""
 
     #: Different for each job.
     key: str
@@ -64,7 +64,7 @@ _lock = Lock()
 
 
 def check_executor(executor: Any) -> Executor | None:
-    """Raise InputError for what is no executor."""
+    """Raise InputError if the value is not an executor."""
     if executor is None or isinstance(executor, Executor):
         return executor
     msg = (
@@ -82,9 +82,9 @@ def made_parts(job: Job[P, T], parts: Sequence[P], executor: Executor | None) ->
     ----------
     job : Job
     parts : sequence
-        The parts to make: numbers, or whatever `Job.make` takes.
+        The parts to compute: numbers, or whatever `Job.make` takes.
     executor : Executor or None
-        None makes them here, in order.
+        None computes them here, in order.
 
     Raises
     ------
@@ -103,7 +103,7 @@ def made_parts(job: Job[P, T], parts: Sequence[P], executor: Executor | None) ->
 def _by_workers(
     delivery: Callable[[], Callable[[P], Future[T]]], parts: Sequence[P], executor: Executor
 ) -> Iterator[tuple[P, T]]:
-    """Yield parts that workers make, a few ahead of what is taken; see `made_parts`."""
+    """Yield parts that workers compute, a few ahead of the caller; see `made_parts`."""
     attempts = dict.fromkeys(parts, 0)
     waiting, running = list(reversed(parts)), dict[Future[T], P]()
     submit = None
@@ -129,7 +129,7 @@ def _by_workers(
                     )
                     raise UnfinishedJobError(msg) from error
                 else:
-                    # What was scattered may be lost with the worker.
+                    # Scattered data may be lost with the worker.
                     waiting.append(part)
                     submit = None
     except BrokenExecutor as error:
@@ -163,7 +163,7 @@ def _is_closed(executor: Executor) -> bool:
 
 
 def n_workers(executor: Executor) -> int:
-    """Return how many parts an executor makes at a time; a cluster may have grown since it was asked last."""
+    """Return how many parts an executor computes at a time; a cluster may have grown since the last call."""
     client = getattr(executor, "_client", None)
     if client is not None and hasattr(client, "nthreads"):
         return max(1, int(sum(client.nthreads().values())))
@@ -188,7 +188,7 @@ def _error_of(future: Future[Any]) -> BaseException | None:
 
 
 def _is_lost(error: BaseException) -> bool:
-    """Return whether an error says that the worker was lost, not that the part cannot be made."""
+    """Return whether an error means that the worker was lost, not that the part has failed."""
     if isinstance(error, TravelTimeError | BrokenExecutor):
         return False
     names = {cls.__name__ for cls in type(error).__mro__}
@@ -247,7 +247,7 @@ def _submitted_to_dask(client: Any, executor: Any, there: Any, part: Any) -> Fut
 
     def cancel(ended: Future[Any]) -> None:
         if ended.cancelled():
-            # A client that is closed has cancelled all by itself, and refuses to be asked.
+            # A closed client has cancelled all futures by itself, and refuses further calls.
             with contextlib.suppress(Exception):
                 theirs.cancel()
 
@@ -257,7 +257,7 @@ def _submitted_to_dask(client: Any, executor: Any, there: Any, part: Any) -> Fut
 
 
 def make_alone(job: Job[P, T], part: P) -> T:
-    """Return a part, made in one thread: an executor runs as many tasks at a time as it has cores."""
+    """Compute a part in one thread: an executor runs as many tasks at a time as it has cores."""
     with one_thread():
         return job.make(part)
 

@@ -2,10 +2,10 @@
 Locks that a forked process can use.
 
 A fork copies the memory of a process and only one of its threads. A lock that another thread held stays locked in the
-copy for ever, unless it is replaced there: the `Lock` of this module is. What it guards must be usable after each
-statement under the lock, because that thread may have been anywhere.
+copy for ever, unless it is replaced there, as the `Lock` of this module is. Data that it guards must be usable after
+each statement under the lock, because that thread may have been anywhere.
 
-Pools of threads are made anew in a forked process, see `traveltime_lab.runtime.threads`. Forks wait while a kernel is
+Pools of threads are recreated in a forked process, see `traveltime_lab.runtime.threads`. Forks wait while a kernel is
 being compiled, see `traveltime_lab.kernels.compiled`.
 """
 
@@ -64,8 +64,8 @@ class cached_property(functools.cached_property[_T]):  # noqa: N801 - named like
     """
     A property that is computed once.
 
-    Until Python 3.12, that of the standard library holds a lock while it computes. This one holds none, so that
-    threads which ask at the same time may compute the same value twice.
+    Until Python 3.12, that of the standard library holds a lock while it computes. This one holds none, so
+    concurrent threads may compute the same value twice.
     """
 
     def __init__(self, function: Callable[[Any], _T]) -> None:

@@ -89,7 +89,7 @@ _uses: ContextVar[list[Use] | None] = ContextVar("uses of cached values", defaul
 
 @contextlib.contextmanager
 def recording() -> Iterator[list[Use]]:
-    """Collect the values that this thread requests in a ``with`` block, without those that others are made of."""
+    """Collect the values that this thread requests in a ``with`` block, without intermediate values of these."""
     uses: list[Use] = []
     token = _uses.set(uses)
     try:
@@ -183,7 +183,7 @@ class Derived(Generic[K, V]):
         key : hashable
             Everything that the value depends on besides the owner.
         value : object
-            What `make` would return.
+            The value that `make` would return.
         """
         with owner.memo.lock:
             owner.memo.pinned[self, key] = value

@@ -5,8 +5,8 @@ Every function with an argument ``progress`` has the same protocol: False shows 
 function is called as ``progress(done, total)``, in the thread of the caller, with whole numbers of which `done` never
 falls and equals `total` in the end.
 
-Searches call `advance` between their parts. It does nothing unless a `watched` block is around them, so that they need
-not know who watches.
+Searches call `advance` between their parts. It does nothing unless a `watched` block is around them, so that they do
+not depend on the display.
 
 Examples
 --------
@@ -102,7 +102,7 @@ def shown(
 
 @contextlib.contextmanager
 def _counted(done: int, total: int, report: Callable[[int, int], Any]) -> Iterator[Callable[[int], None]]:
-    """Yield a function that adds up amounts and reports the sum and the amount; what is missing follows in the end."""
+    """Yield a function that adds up amounts and reports the sum and the amount; the rest is reported at the end."""
     reached = done
 
     def say(amount: int) -> None:
@@ -129,7 +129,7 @@ def watched(progress: Progress, total: int, what: str, unit: str) -> Iterator[No
 
 @contextlib.contextmanager
 def unwatched() -> Iterator[None]:
-    """Let the searches in a ``with`` block, which are a part of another one, report nothing."""
+    """Report no progress of the searches in a ``with`` block, which are parts of a larger one."""
     token = _advance.set(None)
     try:
         yield
@@ -197,7 +197,7 @@ class CompilationBar:
                 self._timer.start()
 
     def close(self) -> None:
-        """End the bar; the next compilation begins another one."""
+        """End the bar; the next compilation begins a new one."""
         with self._lock:
             if self._bar is not None:
                 self._bar.close()

@@ -9,7 +9,7 @@ therefore called through `call`, and signals that arrive meanwhile are handled w
 To set a handler takes some microseconds, as long as many a kernel. So public functions hold signals as a whole
 (`held`), which costs a call of a kernel next to nothing; signals that arrive between two kernels are handled at once.
 
-This module imports no other of the package, because what kernels import decides when they are compiled again.
+This module imports no other of the package, because kernels are compiled again when a module that they import changes.
 
 Examples
 --------
@@ -41,7 +41,7 @@ _SIGNALS: Final = tuple(
 
 
 class _State:
-    """What the main thread does, which alone handles signals."""
+    """State of the main thread, the only one that handles signals."""
 
     def __init__(self) -> None:
         self.thread = threading.main_thread().ident

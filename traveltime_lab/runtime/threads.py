@@ -88,7 +88,7 @@ def even_slices(n: int) -> list[slice]:
 
 
 def _call_off(futures: Sequence[Future[Any]]) -> list[Future[Any]]:
-    """Cancel what no thread has begun; wait for the rest and return it."""
+    """Cancel the parts that no thread has begun; wait for the others and return them."""
     begun = [future for future in futures if not future.cancel()]
     wait(begun)
     return begun
@@ -96,7 +96,7 @@ def _call_off(futures: Sequence[Future[Any]]) -> list[Future[Any]]:
 
 @dataclass
 class _Ahead(Generic[_S, _T]):
-    """A part for which a thread of the pool was asked, and its result if it was made here instead."""
+    """A part that was submitted to the pool, and its result if it was computed here instead."""
 
     part: _S
     future: Future[_T]
@@ -137,7 +137,7 @@ def map_ahead(function: Callable[[_S], _T], parts: Sequence[_S]) -> Generator[_T
 
 
 def _first(work: Callable[[_S], _T], waiting: deque[_Ahead[_S, _T]]) -> _T:
-    """Remove the first part and return its result; until it is there, do what no thread has begun."""
+    """Remove the first part and return its result; until it is ready, compute parts that no thread has begun."""
     head = waiting[0]
     while not head.made and not head.future.done():
         idle = next((each for each in waiting if not each.made and each.future.cancel()), None)

@@ -27,7 +27,7 @@ from typing import Any
 
 Listener = Callable[[str], object]
 
-#: What listens, the innermost last, with the category of the warnings that it gets.
+#: Listeners, the innermost last, each with the category of its warnings.
 _listeners: ContextVar[tuple[tuple[type[Warning], Listener], ...]] = ContextVar("listeners", default=())
 
 

@@ -40,7 +40,7 @@ class Applied:
     changes : tuple of Change
         The changes, which name their edges; applied to the same streets and timetable, they do the same.
     facts : tuple of str
-        What each change has done.
+        Effect of each change, as text.
     """
 
     tables: StreetTables
@@ -64,7 +64,7 @@ def apply_changes(
     """
     Apply changes, one after the other.
 
-    All of them together and each in a call of its own give the same: what a change does depends on nothing but the
+    All of them together and each in a call of its own give the same: the effect of a change depends only on the
     tables that those before it have left, and row numbers of edges are replaced by names before the first one.
 
     Parameters

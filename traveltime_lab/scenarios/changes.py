@@ -1,5 +1,5 @@
 """
-What all changes of a scenario have in common, and the checks of their arguments.
+The base of all changes of a scenario, and the checks of their arguments.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def line_of(value: Any, what: str = "line") -> Any:
 
 
 def _shape_of(value: Any, what: str) -> Any:
-    """Return the one shape in EPSG:4326 that a table stands for; other values as they are."""
+    """Return the one shape in EPSG:4326 that a table stands for; other values unchanged."""
     if not hasattr(value, "to_crs"):
         return value
     try:

@@ -151,7 +151,7 @@ def set_headway(timetable: Timetable, change: SetHeadway, trips: IndexArray) -> 
 def _regular(
     trips: IndexArray, moments: Int64Array, earliest: Int64Array, latest: Int64Array, departs: Int64Array, service: int
 ) -> TripCopies:
-    """Return a trip at each moment, made of the trip whose departure is nearest, the earlier one if equally near."""
+    """Return a trip at each moment, copied from the trip with the nearest departure; ties go to the earlier one."""
     trips = trips[np.lexsort((trips, earliest[trips]))]
     away = np.maximum(earliest[trips] - moments[:, None], moments[:, None] - latest[trips])
     source = trips[np.argmin(np.maximum(away, 0), axis=1)].astype(np.int64)

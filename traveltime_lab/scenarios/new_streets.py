@@ -78,7 +78,7 @@ class _Joins:
 
 def add_street(tables: StreetTables, change: AddStreet) -> tuple[StreetTables, str]:
     """
-    Return tables with another street, and what has changed, for reports; see `AddStreet`.
+    Return tables with an additional street, and the effect of the change, for reports; see `AddStreet`.
 
     Raises
     ------
@@ -170,7 +170,7 @@ def _meetings(
 
 
 def _common_places(line: shapely.LineString, street: shapely.LineString) -> FloatArray:
-    """Return the places where two lines cross or touch; of stretches that they share, the ends."""
+    """Return the places where two lines cross or touch, and the ends of stretches that they share."""
     common = shapely.intersection(line, street)
     if common.is_empty:
         return np.asarray(shapely.get_coordinates(shapely.shortest_line(line, street)))[:1]
@@ -257,7 +257,7 @@ def split_edges(t: StreetTables, joins: _Joins) -> StreetTables:
 def _lines_replaced(
     t: StreetTables, edges: IndexArray, first: list[FloatArray], more: list[FloatArray]
 ) -> tuple[Any, FloatArray, FloatArray]:
-    """Return the CSR of lines in which some edges have others, and some are added."""
+    """Return the CSR of lines after some are replaced and some are added."""
     counts = np.diff(t.coord_indptr)
     counts[edges] = [len(line) for line in first]
     indptr = indptr_of(np.concatenate([counts, [len(line) for line in more]]))

@@ -65,7 +65,7 @@ class CloseStreets(Selection):
         `Network.changes` has instead of rows, are accepted, too: they mean the same street in other networks, also
         where a new street has split it.
     modes : str or sequence of str, default ("walking", "cycling", "driving")
-        Whom to close the streets to.
+        Modes to close the streets to.
     name : str, default ""
         A name for reports.
 
@@ -124,7 +124,7 @@ class SetSpeed(Selection):
     ways, edges : int or sequence of int, default ()
         As in `CloseStreets`.
     modes : str or sequence of str, default ("walking", "cycling", "driving")
-        Whose speeds to change.
+        Modes to change the speeds of.
     kph : float, optional
         The new speed in km/h, 0.1 to 500.
     factor : float, optional

@@ -50,7 +50,7 @@ def with_names(tables: StreetTables, change: Change) -> Change:
 
 
 def apply(tables: StreetTables, change: Change) -> tuple[StreetTables, str]:
-    """Apply a change that selects streets; return the tables, and what has changed, for reports."""
+    """Apply a change that selects streets; return the tables, and its effect, for reports."""
     assert isinstance(change, Selection)
     chosen = _chosen(tables, change)
     if isinstance(change, SetSpeed):
@@ -123,7 +123,7 @@ def lines_of(tables: StreetTables, edges: IndexArray) -> np.ndarray:
 
 def with_uses(tables: StreetTables, edges: IndexArray, changed: Callable[[pd.DataFrame], pd.DataFrame]) -> StreetTables:
     """
-    Return tables in which some edges have other uses; arrays without changes are shared.
+    Return tables with new uses of some edges; unchanged arrays are shared.
 
     Parameters
     ----------

@@ -48,7 +48,7 @@ def apply(timetable: Timetable, change: Change, timezone: str) -> tuple[Timetabl
     timetable : Timetable
         The same one if nothing changes.
     fact : str
-        What has changed, for reports.
+        Effect of the change, for reports.
     """
     if isinstance(change, RemoveRoutes):
         gone = _trips_of(timetable, change.routes, change)

@@ -20,12 +20,12 @@ _NOT_SEATED: Final = 5
 @dataclass
 class TripCopies:
     """
-    Trips made of the trips of a timetable.
+    Trips derived from the trips of a timetable.
 
     Attributes
     ----------
     source : int64 array of shape (n,)
-        The trip that each one is made of.
+        The trip that each one is derived from.
     service : int32 array of shape (n,)
     is_new : bool array of shape (n,)
         False for the trip itself; at most one of each source. Others get ids of their own and are in no block.
@@ -44,7 +44,7 @@ class TripCopies:
 
     @classmethod
     def kept(cls, timetable: Timetable, chosen: IndexArray) -> TripCopies:
-        """Return some trips as they are."""
+        """Return some trips unchanged."""
         n = chosen.size
         return cls(
             chosen.astype(np.int64), timetable.hot.trip_service[chosen], np.zeros(n, np.bool_), np.zeros(n, np.int64),
@@ -213,7 +213,7 @@ def without_stops(timetable: Timetable, stops: BoolArray) -> Timetable:
         course_headsign=timetable.course_headsign[in_courses],
         feed_spans=timetable.spans(),
     )
-    # Repetitions begin at the first stop, which may be another one now.
+    # Repetitions begin at the first stop, which may have changed.
     later = (shorter.hot.first_departure - timetable.hot.first_departure)[timetable.frequency_trip]
     return with_trips(
         shorter,

@@ -26,10 +26,10 @@ def amounts_of(table: Any, table_name: str, column: Any, argument: str) -> Float
     Parameters
     ----------
     table : Any
-        What the caller gave as the argument `table_name`.
+        Value of the argument `table_name`.
     table_name : str
     column : Any
-        What the caller gave as the argument `argument`: a name.
+        Value of the argument `argument`: a name.
     argument : str
     """
     if not isinstance(table, gpd.GeoDataFrame):

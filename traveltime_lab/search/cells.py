@@ -35,7 +35,7 @@ from traveltime_lab.search.receipts.record import with_receipt
 from traveltime_lab.surfaces import grids
 from traveltime_lab.surfaces.grids import Grid
 
-#: What the columns of a table of cells may be.
+#: Possible columns of a table of cells.
 _COLUMNS: Final = (*CELL_PROPERTIES, SHARE)
 
 

@@ -1,5 +1,5 @@
 """
-Compare results of two networks: what has changed, and what was gained and lost (`compare`).
+Compare results of two networks: changes, gains and losses (`compare`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.errors import CrsError, InputError
 from traveltime_lab.surfaces.polygons import as_multipolygon
 
-#: What may have become of a value; missing if there is none before and after.
+#: Kinds of change of a value; missing if there is none before and after.
 CHANGES: Final = ("gained", "lost", "more", "less", "same")
 _DTYPE: Final = pd.CategoricalDtype(list(CHANGES))
 #: Columns that tell rows of a result apart, in the order of the result.
@@ -35,7 +35,7 @@ def compare(before: Any, after: Any, *, column: str | None = None) -> pd.DataFra
     Parameters
     ----------
     before, after : DataFrame or GeoDataFrame
-        Results of the same call on two networks: of `time_filter` (a row for each pair, or a matrix), `time_map`,
+        Results of the same call on two networks, from `time_filter` (a row for each pair, or a matrix), `time_map`,
         `distance_map`, `h3_cells`, `geohash_cells` or `accessibility`.
     column : str, optional
         The column to compare. Default: ``travel_time`` of pairs, ``mean`` of cells (or ``min`` or ``max``), and the
@@ -102,7 +102,7 @@ def compare(before: Any, after: Any, *, column: str | None = None) -> pd.DataFra
 
 
 def _kind(table: Any, name: str) -> str:
-    """Return what a table is a result of."""
+    """Return the kind of result in a table."""
     if not isinstance(table, pd.DataFrame):
         raise InputError(f"{name} must be a table of results; got {type(table).__name__}")
     columns = set(table.columns)
@@ -123,7 +123,7 @@ def _kind(table: Any, name: str) -> str:
 
 
 def _floats(table: pd.DataFrame, column: str, name: str) -> pd.Series:
-    """Return a column as floats, NaN for what is missing."""
+    """Return a column as floats, NaN where it is missing."""
     if column not in table.columns:
         raise InputError(f"{name} has no column {column!r}; it has {', '.join(map(repr, table.columns))}")
     if not pd.api.types.is_numeric_dtype(table[column].dtype):
@@ -231,7 +231,7 @@ def _accessibility(before: gpd.GeoDataFrame, after: gpd.GeoDataFrame, column: st
 
 
 def _areas(before: gpd.GeoDataFrame, after: gpd.GeoDataFrame) -> gpd.GeoDataFrame:
-    """Compare areas: a row for what was gained and one for what was lost of each."""
+    """Compare areas: a row for the gained and one for the lost part of each."""
     for table, name in ((before, "before"), (after, "after")):
         if table.crs is None:
             raise CrsError(f"{name} has no CRS; set it first, for example with {name}.set_crs('EPSG:4326')")

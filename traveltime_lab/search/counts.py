@@ -73,8 +73,8 @@ def counts_to_h3(
     Raises
     ------
     InputError
-        If the table is empty or has other geometries, a column is missing or has missing or negative values, or the
-        band does not exist.
+        If the table is empty or has unsupported geometries, a column is missing or has missing or negative values, or
+        the band does not exist.
     CrsError
         If the table or the file has no CRS.
     LimitError

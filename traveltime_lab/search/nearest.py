@@ -77,7 +77,7 @@ def nearest(
     GeoDataFrame
         `k` rows per origin, or as many as there are places if these are fewer, in the order of the origins: ``origin``
         (label), ``k`` (int32; 1 is the nearest), ``destination`` (label of the place), ``travel_time`` (Int32, s),
-        ``distance`` (Float64, m) if asked for, and the place in EPSG:4326. Where fewer places are within the limit,
+        ``distance`` (Float64, m) if requested, and the place in EPSG:4326. Where fewer places are within the limit,
         the last rows have no destination.
 
     Raises

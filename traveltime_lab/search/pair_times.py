@@ -58,10 +58,6 @@ def pair_times(query: Query, pairs: Pairs, limit: int, *, n_best: int = 1, engin
     n_best : int, default 1
         Maximum number of itineraries per pair, with a window.
     engine : str, default "auto"
-
-    Returns
-    -------
-    PairTimes
     """
     transit = query.transit
     if transit is None or not transit.window or not transit.with_least:
@@ -131,10 +127,6 @@ class ReachablePairs:
 def reachable_pairs(query: Query, pairs: Pairs, limit: int, *, engine: str = "auto") -> ReachablePairs:
     """
     Return the reachable pairs and their travel times; see `pair_times` for the parameters.
-
-    Returns
-    -------
-    ReachablePairs
     """
     starts, ends = pairs.starts, pairs.ends
     if pairs.chosen is not None:

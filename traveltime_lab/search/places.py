@@ -62,11 +62,11 @@ def places(
     DataError
         If the file is invalid, or has an object several times and it is unclear which one counts.
     InputError
-        If `tags` is empty or of another form, or `osm` is no path.
+        If `tags` is empty or malformed, or `osm` is not a path.
 
     See Also
     --------
-    accessibility : What is in reach of places like these.
+    accessibility : Count the opportunities in reach, such as these places.
     geocode : Find places by name.
 
     Notes

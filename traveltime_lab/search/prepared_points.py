@@ -14,7 +14,7 @@ from traveltime_lab.network.network import Network
 from traveltime_lab.points import Points
 from traveltime_lab.streets.snapping import Snaps, index_key
 
-#: What snaps depend on besides the streets and the role of the points.
+#: Parameters of snapping besides the streets and the role of the points.
 _Rules = tuple[Any, float]
 
 
@@ -44,7 +44,7 @@ class PreparedPoints(Points):
     _snaps: dict[tuple[_Rules, bool], Snaps] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        """Return the number of points and what they are prepared for."""
+        """Return the number of points and the parameters that they are prepared for."""
         roles = sorted({"origins" if is_origin else "destinations" for _, is_origin in self._snaps}, reverse=True)
         return f"PreparedPoints({len(self):,} points, {self.transportation.type}, {' and '.join(roles)})"
 
@@ -75,5 +75,5 @@ class PreparedPoints(Points):
 
 
 def rules(transportation: Transportation, snapping: Snapping) -> _Rules:
-    """Return what snaps depend on besides the streets and the role of the points; the penalty is added later."""
+    """Return the parameters of snapping besides the streets and the role of the points; the penalty is added later."""
     return index_key(transportation, snapping.accept_roads), float(snapping.threshold)

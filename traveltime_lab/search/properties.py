@@ -1,5 +1,5 @@
 """
-The table of properties: what an answer can contain about a trip, a row for each.
+The table of properties of trips that an answer can contain.
 
 The tables of the library, the columns of written files and the answers of the service follow from the rows. A property
 that is computed from the time and the length of a trip, such as its distance, needs a row here and, if the service has
@@ -25,7 +25,7 @@ Door = Literal["pairs", "matrix", "sparse", "nearest", "write_matrix", "routes"]
 @dataclass(frozen=True, slots=True)
 class Property:
     """
-    What an answer can contain about a trip.
+    A property of trips that an answer can contain.
 
     Attributes
     ----------
@@ -43,7 +43,8 @@ class Property:
     needs_length, needs_route : bool
         Whether lengths, or whole routes, have to be searched.
     needs_least : bool
-        Whether the fastest trip of a window is meant, which is not searched if only percentiles are wanted.
+        Whether the property is that of the fastest trip of a window, which a search for percentiles alone does not
+        find.
     """
 
     name: str
@@ -89,12 +90,12 @@ def names_for(*doors: Door) -> tuple[str, ...]:
 
 
 def numbers(wanted: Collection[str]) -> tuple[Property, ...]:
-    """Return those of the wanted properties that are computed from times and lengths."""
+    """Return the properties that are computed from times and lengths."""
     return tuple(row for name, row in PROPERTIES.items() if name in wanted and row.of is not None)
 
 
 def wants_length(wanted: Collection[str]) -> bool:
-    """Return whether lengths have to be searched for the wanted properties."""
+    """Return whether the properties require the lengths of trips."""
     return any(row.needs_length for name, row in PROPERTIES.items() if name in wanted)
 
 

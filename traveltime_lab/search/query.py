@@ -1,5 +1,5 @@
 """
-A question to a network: what is searched, on which graph, and the searches themselves.
+A question about a network: its search graphs, and the searches.
 
 Each search has two levels. The public functions take and return tables. The array-level functions below them take a
 validated `Query` and snapped points and return arrays: `traveltime_lab.search.pair_times.pair_times` and
@@ -39,13 +39,13 @@ from traveltime_lab.transit.query import TransitQuery, transit_query
 @dataclass(frozen=True)
 class Query(HasQuestion):
     """
-    A question that is asked of a network.
+    A question about a network.
 
     Attributes
     ----------
     network : Network
     question : Question
-        As it was asked; that of `transit` has the date of a typical morning, and the limit of the search.
+        The original question; that of `transit` has the date of a typical morning, and the limit of the search.
     graph : RoadGraph
         The graph of streets that is searched; with a timetable that of walking.
     transit : TransitQuery, optional
@@ -81,7 +81,7 @@ class Query(HasQuestion):
         if not question.limit:
             return cls(network, replace(question, transportation=means.access), network.road_graph(means.access))
         asked = transit_query(network.transit, question) if check else TransitQuery(transit_of(network), question)
-        # Lengths of journeys take as long as the search: who needs them asks for them.
+        # Lengths of journeys take as long as the search, so they are computed only on request.
         return cls(network, question, asked.walking, asked, needs_length=False)
 
     @property

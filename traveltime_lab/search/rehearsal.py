@@ -70,7 +70,7 @@ def _feed(folder: Path) -> Path:
     Write a feed and return its folder.
 
     It has a route along the southern side and one along the western side, and one of very many stops in the north,
-    for searches around many stops are others (see `traveltime_lab.search.explain.relaxations`).
+    because searches around many stops use different kernels (see `traveltime_lab.search.explain.relaxations`).
     """
     far = _BLOCK_M * (_SIDE - 1)
     stops = {"corner": (20.0, 5.0), "east": (far, 5.0), "north": (5.0, far), "middle": (far / 2, 5.0)}
@@ -117,7 +117,7 @@ def _tables(network: Network) -> None:
     both = ("travel_time", "distance")
     for mode in BASE_MODES:
         snap(network, _HERE, transportation=mode)
-        # The choice with a hierarchy at hand is another one.
+        # The choice differs once there is a hierarchy.
         for engine in ("auto", "dijkstra", "hierarchy", "auto"):
             for start, end in ((_HERE, _THERE), (_THERE, _HERE), (_THERE, _THERE)):
                 time_filter(

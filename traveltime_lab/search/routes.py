@@ -235,10 +235,6 @@ def find_routes(query: Query, pairs: Pairs, *, n_best: int = 1) -> FoundRoutes:
         Snapped origins and destinations, see `Query.snap_at`.
     n_best : int, default 1
         Maximum number of itineraries per pair, with a window.
-
-    Returns
-    -------
-    FoundRoutes
     """
     n_pairs, when = len(pairs), None
     if query.transit is not None and query.transit.window:

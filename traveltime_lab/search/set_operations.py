@@ -175,7 +175,7 @@ def _one_row(geometry: Any, search_id: Hashable) -> gpd.GeoDataFrame:
     if search_id is not None:
         if not is_hashable(search_id):
             raise InputError(f"search_id must be a name or a number; got {type(search_id).__name__} {search_id!r}")
-        # Anything that can be a label is kept as it is; names and numbers get the column type that pandas gives them.
+        # Any label is kept unchanged; names and numbers get the column type that pandas gives them.
         label = np.empty(1, dtype=object)
         label[0] = search_id
         columns["search_id"] = pd.Series(label, dtype=object)
@@ -210,8 +210,8 @@ def union_cells(members: Sequence[pd.DataFrame]) -> pd.DataFrame:
     Raises
     ------
     InputError
-        If there are no members, or a member is not a table of cells, has several origins, or has another type of cell
-        or resolution.
+        If there are no members, or a member is not a table of cells, has several origins, or has a different type of
+        cell or resolution.
 
     See Also
     --------

@@ -392,8 +392,8 @@ def _shapes(query: Query, here: Snaps, limits: Sequence[int], style: ShapeStyle)
     checkpoint()
     levels = [float(limit) if query.is_in_metres else most_s(limit) for limit in limits]
     cell_m = style.detail.cell_m(query.egress_transportation.base)
-    # The search extends one cell beyond the limit, so that the contour is interpolated between computed values. What
-    # it finds farther away changes nothing: `contour_polygons` clips these values.
+    # The search extends one cell beyond the limit, so that the contour is interpolated between computed values.
+    # Values farther away have no effect: `contour_polygons` clips them.
     field = query.field_from(here, max(levels) + cell_m)
     checkpoint()
     if style.is_road_buffer:
@@ -454,7 +454,7 @@ def _contour(
 
 
 def _finished(network: Network, shape: shapely.MultiPolygon, style: ShapeStyle) -> shapely.MultiPolygon:
-    """Return a shape in longitude and latitude, without water, holes or small polygons if so asked."""
+    """Return a shape in longitude and latitude, without water, holes or small polygons if the style says so."""
     checkpoint()
     if style.no_water:
         shape = network.water.subtract(shape)

@@ -1,8 +1,8 @@
 """
 The service as an ASGI application: from HTTP to a `Call` and back.
 
-What a client waits for runs in a thread; the loop meanwhile listens for a hang-up, which stops the search at its next
-checkpoint, and for the end of the time that a request may take.
+Searches run in threads. Meanwhile the loop detects a closed connection, which stops the search at its next
+checkpoint, and the timeout of the request.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _forget_frames(error: Exception) -> None:
 
 class Service:
     """
-    What all requests share.
+    The state that all requests share.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ class Service:
                 raise InterruptedSearchError("the client has gone")
             chunk, has_more = message.get("body", b""), message.get("more_body", False)
             size += len(chunk)
-            # What is too large is read to its end, within reason, for many clients listen only then.
+            # Read a body that is too large to its end, within reason, because many clients read no answer before.
             if size > 4 * limit + 1_000_000:
                 raise plain_failure(413, too_large, {"Connection": "close"})
             if size <= limit:
@@ -239,7 +239,7 @@ def _response(
 
 
 def _failed(error: Exception, options: Options, *, is_proto: bool = False) -> Response:
-    """Return the answer about an error; what is not the client's doing is logged."""
+    """Return the response to an error; errors that the client has not caused are logged."""
     if isinstance(error, TimeoutError):
         # Not 5xx, which one client repeats at once; Retry-After keeps another from repeating a 408.
         text = f"Request took longer than {options.timeout_s:g} s"
@@ -390,7 +390,7 @@ def _logged(path: str) -> str:
 
 
 class _AccessLog:
-    """Write a line for each request, without its query string or other parts of the target that may be an API key."""
+    """Write a line for each request, without its query string or any part of the target that may be an API key."""
 
     def __init__(self, app: Callable[[Scope, Receive, Send], Awaitable[None]]) -> None:
         self.app = app

@@ -72,7 +72,7 @@ class Map:
 
     @property
     def has_fares(self) -> bool:
-        """Whether the timetable knows fares."""
+        """Whether the timetable has fares."""
         return self.network.timetable is not None and self.network.timetable.has_fares
 
     @property
@@ -116,7 +116,7 @@ class Atlas:
 
     def covering(self, lng: float, lat: float, margin_m: float = MARGIN_M) -> list[Map]:
         """
-        Return the maps that cover a place, in the order in which to ask them.
+        Return the maps that cover a place, in the order in which to search them.
 
         Those with the place in the box of their streets come before those with the place beside it, smaller ones first.
         """
@@ -128,7 +128,7 @@ class Atlas:
         self, lng: float, lat: float, lngs: FloatArray, lats: FloatArray, margin_m: float = MARGIN_M
     ) -> list[tuple[Map, BoolArray]]:
         """
-        Return the maps for a search, in the order in which to ask them, and which of its targets each covers.
+        Return the maps for a search, in the order in which to search them, and which of its targets each covers.
 
         Parameters
         ----------

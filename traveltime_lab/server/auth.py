@@ -1,5 +1,5 @@
 """
-Who may ask: pairs of application id and API key.
+Authentication by pairs of application id and API key.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """
-What web browsers may do: pages of other origins (CORS), and host names of other people's (DNS rebinding).
+Protection of web browsers: pages of other origins (CORS), and foreign host names (DNS rebinding).
 
-A page may send requests to any address, also to this machine; the browser asks first whether it may, or hides the
+A page may send requests to any address, also to this machine; the browser requests permission first, or hides the
 answer, unless the service allows the page's origin. A page whose own host name suddenly resolves to this machine needs
 no such permission, but still sends its name as ``Host``.
 """
@@ -61,7 +61,7 @@ def with_origins(app: ASGIApp, origins: tuple[str, ...]) -> ASGIApp:
     ----------
     app : ASGI application
     origins : tuple of str
-        From `check_origins`; none leaves the application as it is.
+        From `check_origins`; without origins the application is returned unchanged.
     """
     if not origins:
         return app
@@ -98,8 +98,8 @@ def known_hosts(host: str) -> frozenset[str] | None:
     Returns
     -------
     frozenset of str or None
-        Of an address that only this machine can reach: its name and those of the machine itself, in lower case. None
-        for other addresses, which people may give any names.
+        Names of an address that only this machine can reach, and of the machine itself, in lower case. None for other
+        addresses, which may have any names.
     """
     try:
         address = ipaddress.ip_address(socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0][4][0])
@@ -110,7 +110,7 @@ def known_hosts(host: str) -> frozenset[str] | None:
 
 def check_host(header: str | None, hosts: frozenset[str] | None) -> None:
     """
-    Refuse a request for a host that this service does not know.
+    Refuse a request for an unknown host.
 
     Parameters
     ----------

@@ -9,11 +9,11 @@ from traveltime_lab.search.geocoding.nominatim import Nominatim
 
 #: A request of 100,000 locations is 7 to 11 MB; ten such searches in one body stay below this.
 DEFAULT_BODY_LIMIT: Final = 100_000_000
-#: Seconds; what the public Python client waits by default.
+#: Seconds, as in the public Python client.
 DEFAULT_TIMEOUT_S: Final = 300.0
 #: Requests that are worked on at once; others wait. Kernels release the GIL, so small ones get on beside large ones.
 DEFAULT_WORKERS: Final = 32
-#: Bytes from which on a body is large. Large requests wait for each other, as each wants the cores and much memory;
+#: Bytes from which on a body is large. Large requests wait for each other, as each uses all cores and much memory;
 #: small ones never wait for them (assumed: some 5,000 locations).
 LARGE_BODY: Final = 500_000
 #: Seconds that a connection may be idle, and that the headers of a request may take.
@@ -47,7 +47,7 @@ class Options:
     large_workers : int, optional
         Workers for requests with large bodies; by default twice `settings.threads`.
     nominatim : Nominatim, optional
-        Who answers about names and addresses, instead of the networks.
+        Server for names and addresses, instead of the networks.
     allow_origins : tuple of str
         Origins of the web pages that may read answers (CORS), such as ``https://example.org``; ``*`` for all.
     hosts : frozenset of str, optional

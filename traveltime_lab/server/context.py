@@ -1,5 +1,5 @@
 """
-One request on its way through the service, apart from HTTP: what came in, what goes out, how long each part took.
+One request in the service, apart from HTTP: its input, its answer, and the time of each part.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _LONGEST_HEADER: Final = 1_000
 
 class Meter:
     """
-    Hits per minute of each application id; refuses what is above the limit.
+    Hits per minute of each application id; refuses requests above the limit.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class Meter:
 @dataclass
 class Notes:
     """
-    What is said beside an answer: in headers, because bodies have the keys of the contract only, and in the access log.
+    Notes about an answer, for headers, because bodies have the keys of the contract only, and for the access log.
 
     The thread that answers adds to it, also while the loop reads it: after a time limit, it works to its next
     checkpoint.
@@ -86,7 +86,7 @@ class Notes:
 
     @contextlib.contextmanager
     def collected(self) -> Iterator[None]:
-        """Collect what the library says in this thread, and in those that work for it."""
+        """Collect the notes of the library in this thread, and in those that work for it."""
         with typical_days_to(lambda day: _add(self.days, day)), warnings_to(lambda text: _add(self.warnings, text)):
             yield
 
@@ -108,7 +108,7 @@ def _add(values: list[_T], value: _T) -> None:
 
 
 def printable(text: str) -> str:
-    """Return a text as one line of printable ASCII, which is what a header may have."""
+    """Return a text as one line of printable ASCII, as headers require."""
     return re.sub(r"[^ -~]+", " ", text)
 
 
@@ -129,7 +129,7 @@ class Call:
     meter : Meter
     zones : Zones or None
     nominatim : Nominatim or None
-        Who answers about names, instead of the networks.
+        Server for names, instead of the networks.
     laps : dict of str to float
         Seconds spent in validation, engine and encoding, for the access log.
     notes : Notes
@@ -157,7 +157,7 @@ class Call:
             self.laps[name] = self.laps.get(name, 0.0) + time.perf_counter() - started
 
     def logged(self) -> str:
-        """Return what the access log says about the call, each part after a space."""
+        """Return the text of the access log about the call, each part after a space."""
         parts = [f"{name}_ms={1000.0 * seconds:.1f}" for name, seconds in self.laps.copy().items()]
         said = self.notes.headers()
         if DAY_HEADER in said:
@@ -176,7 +176,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Answer:
-    """What goes out with status 200."""
+    """A response with status 200."""
 
     body: bytes
     media: str = JSON

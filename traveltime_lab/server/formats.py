@@ -1,5 +1,5 @@
 """
-Shapes in the six formats of the contract, and which of them a request asks for.
+Shapes in the six formats of the contract, and the choice between them.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ def negotiate(accept: str | None, known: tuple[str, ...] = (JSON,)) -> str:
     accept : str, optional
         The header.
     known : tuple of str
-        What the endpoint can produce, the first by default.
+        Formats of the endpoint, the default first.
 
     Raises
     ------
     Failure
-        406 if it can produce nothing of what is asked for.
+        406 if it can produce none of the requested formats.
     """
     wanted, refused = [], set()
     for i, item in enumerate((accept or "").split(",")):

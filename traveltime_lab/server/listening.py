@@ -70,7 +70,7 @@ class _Protocol(H11Protocol):
         self._writing: asyncio.TimerHandle | None = None
         self._unwritten = 0
 
-    # What comes in
+    # Incoming data
 
     def connection_made(self, transport: Any) -> None:
         """Take a connection, or turn it away if there are too many."""
@@ -134,7 +134,7 @@ class _Protocol(H11Protocol):
         self.transport.close()
 
     def _turn_away(self) -> None:
-        """Answer a client for which there is no room; what else it sends is not read."""
+        """Answer a client for which there is no room, and read nothing more from it."""
         if self._waiting is None:
             return
         self._stop_waiting()
@@ -147,7 +147,7 @@ class _Protocol(H11Protocol):
         else:
             self.transport.close()
 
-    # What goes out
+    # Outgoing data
 
     def pause_writing(self) -> None:
         """Note that a client reads slowly."""
@@ -242,7 +242,7 @@ class _Server(uvicorn.Server):
 
 
 def most_connections(wanted: int) -> int:
-    """Return how many connections may be open: as many as wanted, but not all the files that the process may open."""
+    """Return how many connections may be open: the given number, but not all the files that the process may open."""
     if sys.platform == "win32":
         return wanted
     import resource  # noqa: PLC0415 - only on POSIX systems

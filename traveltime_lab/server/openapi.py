@@ -1,5 +1,5 @@
 """
-The service described: an OpenAPI document, and a page made from it that needs no other site.
+Description of the service: an OpenAPI document, and a page generated from it that loads nothing from other sites.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def describe() -> dict[str, Any]:
 
 
 def _without_misplaced(schema: dict[str, Any]) -> None:
-    """Leave out of the schema of a search what is refused there."""
+    """Remove the fields that a search refuses from its schema."""
     properties = schema.get("properties", {})
     if set(Misplaced.__struct_fields__) <= set(properties):
         for name in PLACES_OF_OPTIONS:
@@ -88,7 +88,7 @@ def _without_misplaced(schema: dict[str, Any]) -> None:
 
 
 def _schema_of(kind: type) -> dict[str, Any]:
-    """Return the schema of a type that msgspec does not know; it wants NotImplementedError for all but moments."""
+    """Return the schema of a moment, which msgspec does not support; raise NotImplementedError for all other types."""
     if kind is Moment:
         return {"type": "string"}
     raise NotImplementedError

@@ -59,7 +59,7 @@ class Zones:
         ----------
         table : DataFrame
             Columns ``postcode``, ``lat``, ``lng``, and optionally ``district`` and ``sector``, which by default are
-            read from British postcodes: of ``SW1Y 5BG`` the district is ``sw1y`` and the sector ``sw1y5``.
+            read from British postcodes: ``SW1Y 5BG`` is in the district ``sw1y`` and the sector ``sw1y5``.
 
         Raises
         ------
@@ -70,7 +70,7 @@ class Zones:
         if missing:
             raise DataError(f"the table of zones has no column {missing[0]!r}; it needs postcode, lat and lng")
         codes = table["postcode"].astype("string").str.strip().str.upper().str.replace(r"\s+", " ", regex=True)
-        # Of British shape, with the blank wherever people put it or not.
+        # British postcodes, with the blank anywhere or without it.
         codes = codes.str.replace(_BRITISH, r"\1 \2", regex=True)
         if codes.isna().any() or (codes == "").any():
             raise DataError("the table of zones has rows without a postcode")

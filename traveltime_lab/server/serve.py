@@ -41,7 +41,7 @@ _START_S = 30.0
 
 class Served(str):
     """
-    Address of a running service, such as ``http://127.0.0.1:8000``, with what a client needs to know.
+    Address of a running service, such as ``http://127.0.0.1:8000``, with the facts that a client needs.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ def _prepared(
     zones: ZonesLike | None,
     options: Options,
 ) -> Iterator[_Prepared]:
-    """Bind the address and make everything ready, so that what is wrong is said before anything runs."""
+    """Bind the address and prepare everything, so that faults are reported before anything runs."""
     try:
         from traveltime_lab.server import app as application  # noqa: PLC0415 - an optional extra
         from traveltime_lab.server import browsers, listening  # noqa: PLC0415
@@ -137,7 +137,7 @@ def _prepared(
 def _check_certificate(certificate: Path, key: Path) -> None:
     """Raise InputError if a server cannot use a certificate and its key."""
     try:
-        # Without an answer, OpenSSL asks the terminal for the password of a key, and waits.
+        # Without an answer, OpenSSL prompts for the password of a key on the terminal, and waits.
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, password=lambda: "")
     except (OSError, ValueError) as error:
         msg = (
@@ -216,7 +216,7 @@ def serve(
     credentials : iterable of (str, str), optional
         Accepted pairs of application id and API key; by default one is made up.
     tls : bool or (certificate, key), default False
-        True makes a self-signed certificate; two PEM files use yours.
+        True generates a self-signed certificate; two PEM files use yours.
     zones : DataFrame or path-like, optional
         Postcodes for the endpoints that answer about them, see `traveltime_lab.server.postcodes.Zones`.
     body_limit : int, default 100000000
@@ -239,8 +239,8 @@ def serve(
     Returns
     -------
     context manager of Served
-        Gives the address, a str; it also knows ``app_id``, ``api_key``, ``headers``, ``proto``, ``certificate`` and
-        ``page``, the address of a map to click on.
+        Gives the address, a str with the attributes ``app_id``, ``api_key``, ``headers``, ``proto``, ``certificate``
+        and ``page``, the address of a map to click on.
 
     Raises
     ------
@@ -304,9 +304,10 @@ def run(
     options: Options | None = None,
 ) -> None:
     """
-    Serve networks until SIGINT or SIGTERM, then finish what is being answered.
+    Serve networks until SIGINT or SIGTERM, then finish the requests in progress.
 
-    While the first requests come in, what they need is made ready beside them: see `traveltime_lab.server.warm_up`.
+    Code and graphs that the first requests need are loaded and built in the background: see
+    `traveltime_lab.server.warm_up`.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Asking each map what clients ask first, so that they do not wait for code to be loaded and graphs to be made."""
+"""Run the usual first searches on each map, so that clients do not wait for code to load and graphs to be built."""
 
 from __future__ import annotations
 
@@ -27,13 +27,7 @@ _LIMIT_S = 600
 
 
 def warm_up(atlas: Atlas) -> None:
-    """
-    Make each map ready.
-
-    Parameters
-    ----------
-    atlas : Atlas
-    """
+    """Make each map ready."""
     for item in atlas.maps:
         started = time.perf_counter()
         for kind, moment in _usual_searches(item):
@@ -44,7 +38,7 @@ def warm_up(atlas: Atlas) -> None:
 
 
 def _usual_searches(item: Map) -> list[tuple[str, MomentLike]]:
-    """Return types and moments that clients ask a map for, the most asked first."""
+    """Return the types and moments that clients use most, the most frequent first."""
     midday = dt.datetime(2026, 3, 2, 12, tzinfo=dt.UTC)
     found: list[tuple[str, MomentLike]] = [
         ("driving", midday), ("walking", midday), ("driving", TYPICAL), ("cycling", midday)
@@ -56,7 +50,7 @@ def _usual_searches(item: Map) -> list[tuple[str, MomentLike]]:
 
 
 def try_out(item: Map, kind: str, moment: MomentLike) -> None:
-    """Ask for a shape and a matrix around the middle of a map, for what it makes ready."""
+    """Compute a shape and a matrix around the middle of a map, which builds what searches need."""
     lng, lat = item.middle
     asked = query(item.network, Transportation(kind), moment, is_arrival=False, limit=_LIMIT_S)
     detail = parse_level_of_detail(DEFAULT_LEVEL_OF_DETAIL).downgraded(_LIMIT_S)

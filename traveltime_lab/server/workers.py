@@ -82,7 +82,7 @@ class Workers:
         return Body(self)
 
     def close(self) -> None:
-        """End the threads, once what they work on is done."""
+        """End the threads once their work is done."""
         self._pool.shutdown()
 
     async def run(self, work: Callable[[], _T], body: Body, *, is_large: bool) -> _T:

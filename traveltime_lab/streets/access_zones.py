@@ -71,10 +71,6 @@ def access_zones(
     chain : int32 array of shape (n_directed,)
         Chain of each directed edge, see `traveltime_lab.streets.chains`.
 
-    Returns
-    -------
-    AccessZones
-
     Notes
     -----
     In each connected part of the network, the rest of the network is the largest set of public streets that lead to one

@@ -49,10 +49,6 @@ def chains(is_open: BoolArray, junction: Int32Array, n_junctions: int) -> Chains
     junction : int32 array of shape (n_directed,)
         Junction at the start of each directed edge.
     n_junctions : int
-
-    Returns
-    -------
-    Chains
     """
     used = np.repeat(is_open[0::2] | is_open[1::2], 2)
     ends = np.flatnonzero(used)

@@ -151,7 +151,7 @@ def _neighbours(topology: Topology, source: Int32Array) -> tuple[Int32Array, Int
 
 def _places(streets: StreetLayer, topology: Topology, source: Int32Array) -> tuple[FloatArray, FloatArray]:
     """
-    Return the positions of states: of nodes at the node, of directed edges in the middle of the edge.
+    Return the positions of states: those of nodes, or the middles of directed edges.
 
     Parameters
     ----------

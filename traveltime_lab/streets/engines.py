@@ -49,7 +49,7 @@ _SAMPLES: Final = 9
 #: one engine takes this many times as long as the other.
 _MANY: Final = 4
 _CLEAR: Final = 4.0
-#: Largest part of the time with the hierarchy that they may take together; what they did not reach is estimated.
+#: Largest part of the time with the hierarchy that they may take together; the rest is estimated.
 _SAMPLE_SHARE: Final = 0.05
 #: Typical number of states in the upward search from a destination. Those of n destinations have this number times n to
 #: the power of 0.75 in common: measured with `benchmarks/engine_choice.py`, as the factor for large networks.
@@ -84,7 +84,7 @@ class Choice(NamedTuple):
     by_hierarchy : bool
         Whether a hierarchy is expected to be faster than one search from each point.
     hierarchy_s : float
-        Seconds that are expected with a hierarchy, which is made if necessary.
+        Seconds that are expected with a hierarchy, which is built if necessary.
     """
 
     by_hierarchy: bool
@@ -93,14 +93,14 @@ class Choice(NamedTuple):
 
 class Expected(NamedTuple):
     """
-    What a request is expected to take, in nanoseconds.
+    Expected times of a request, in nanoseconds.
 
     Attributes
     ----------
     searching_ns : float
         With one search from each point.
     asking_ns, making_ns : float
-        With a hierarchy that exists, and to make it.
+        With an existing hierarchy, and for building it.
     reach : float
         Number of states that a search from one point reaches.
     """
@@ -124,7 +124,7 @@ _EXPERIENCE = Derived[None, _Experience]("experience with searches")
 
 class Engine(Protocol):
     """
-    What computes the labels of many pairs; a module or an object. All engines return the same labels.
+    A module or an object that computes the labels of many pairs. All engines return the same labels.
 
     `largest` is the largest label of interest; labels above it are `UNREACHED`.
     """

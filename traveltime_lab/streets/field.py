@@ -77,13 +77,7 @@ class EdgeField:
 
 @dataclass(frozen=True)
 class RowField(EdgeField):
-    """
-    A search of which the values along the reached edges are kept.
-
-    Attributes
-    ----------
-    rows : EdgeRows
-    """
+    """A search of which the values along the reached edges are kept."""
 
     rows: EdgeRows
 
@@ -105,7 +99,7 @@ class LabelField(EdgeField):
 
 def row_field(graph: RoadGraph, snaps: Snaps, snapping: Snapping, *, limit: float, is_backward: bool) -> RowField:
     """
-    Search from one position, in a time that depends on what is reached.
+    Search from one position, in a time that depends on the streets that are reached.
 
     Parameters
     ----------
@@ -117,10 +111,6 @@ def row_field(graph: RoadGraph, snaps: Snaps, snapping: Snapping, *, limit: floa
         Limit in seconds, or in metres in a graph of distances.
     is_backward : bool
         True for routes that end at the position.
-
-    Returns
-    -------
-    RowField
     """
     here, seeds, largest = _beginning(graph, snaps, snapping, limit, is_backward=is_backward)
     core, rows = graph.core(is_backward=is_backward), EdgeRows(graph.topology)

@@ -8,7 +8,7 @@ they see a CSR of states and, for each directed edge, its *entry ports* (the sta
 
 Rules that depend on more than the previous edge have states of their own. A turn restriction via other ways has one
 state for each place on the restricted path. A destination-only street, and a public street that only such streets lead
-to or from, has a second state for those who entered from outside; it has no arcs that leave the zone of these streets
+to or from, has a second state for trips that entered from outside; it has no arcs that leave the zone of these streets
 (see `traveltime_lab.streets.access_zones`).
 """
 
@@ -244,8 +244,8 @@ def weigh(
         Travel-time multiplier of arterial streets for cars, 1 in free flow; see
         `traveltime_lab.streets.costs.congestion`.
     metric : {"time", "distance"}
-        What to minimise. With ``"distance"`` the two parts of every label are exchanged: centimetres in the upper half,
-        milliseconds in the lower.
+        Quantity to minimise. With ``"distance"`` the two parts of every label are exchanged: centimetres in the upper
+        half, milliseconds in the lower.
     """
     base, street = transportation.base, transportation.street
     uses = tables.uses

@@ -49,7 +49,7 @@ def island_places(
     islands : SegmentIndex
         The other edges.
     barriers : Grid
-        What straight walks must not cross.
+        Lines that straight walks must not cross.
     limit_m : float
         Snapping threshold.
 

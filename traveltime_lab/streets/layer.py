@@ -98,7 +98,7 @@ class StreetLayer:
             Timezone-aware, in the network's zone. It decides the congestion of driving, and which of the turn
             restrictions with hours hold; see `traveltime_lab.streets.restriction_hours`.
         metric : {"time", "distance"}
-            What searches minimise.
+            Quantity to minimise.
         """
         transportation = as_transportation(transportation)
         street = transportation.street

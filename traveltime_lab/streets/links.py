@@ -107,7 +107,7 @@ class LinkedPoints:
 
     @functools.cached_property
     def ports(self) -> Ports:
-        """Ports by which the points are left or reached, see `ports`; made when they are first needed."""
+        """Ports by which the points are left or reached, see `ports`; computed when they are first needed."""
         parts = even_slices(len(self.snaps))
         if len(parts) == 1:
             return ports(self.graph, self.positions, is_entry=self.is_entry)

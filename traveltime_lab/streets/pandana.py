@@ -315,7 +315,7 @@ def _labels_of_pairs(
 @dataclass(frozen=True)
 class Pandana:
     """
-    An `traveltime_lab.streets.engines.Engine` that asks pandana. It raises MissingDependencyError if that is missing.
+    An `traveltime_lab.streets.engines.Engine` that calls pandana. It raises MissingDependencyError if that is missing.
 
     Attributes
     ----------

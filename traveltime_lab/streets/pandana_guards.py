@@ -1,5 +1,5 @@
 """
-Keep pandana's C++ code within bounds: its threads, and what it prints.
+Keep pandana's C++ code within bounds: its threads, and its output.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ _UPHILL_MPS: Final = 0.4002
 _DOWNHILL_MPS: Final = 0.2379
 _FASTEST_MPS: Final = 35.0 / 3.6
 #: Steeper slopes count as this one. The steepest street, Baldwin Street in Dunedin, has 34.8 % (Guinness World
-#: Records, 2020): what is steeper is an error of the heights, or a cliff beside the street.
+#: Records, 2020): a steeper slope is an error of the heights, or a cliff beside the street.
 STEEPEST: Final = 0.35
 
 

@@ -41,7 +41,7 @@ SNAPPED, TOO_FAR, OUTSIDE = 0, 1, 2
 #: Marks of the segments of a snap index: that the main part of the network can be reached from there, that it leads
 #: there, or both.
 CAN_LEAVE, CAN_ARRIVE, MAIN = np.uint8(1), np.uint8(2), np.uint8(3)
-#: What is needed of a street that may be on an island.
+#: Requirement for a street that may be on an island.
 ANY = np.uint8(0)
 
 #: Snap indexes by roads and accepted roads.
@@ -78,7 +78,7 @@ class Snaps:
         one position.
     islands : Places, optional
         CSR by point of the positions on islands of the points that are nearer to one than to the main network; see
-        `traveltime_lab.streets.islands`. None if no point is, and as long as none were looked for.
+        `traveltime_lab.streets.islands`. None if there are none, and until they are searched for.
     search : IslandSearch, optional
         How to find them, as long as they were not looked for: from one origin on the main network to many destinations,
         nothing depends on them.
@@ -254,7 +254,7 @@ def island_index(
 
 
 def _streets_of(topology: Topology) -> tuple[Int32Array, BoolArray]:
-    """Return the street of each edge, and where streets end; the part of a street that is on an island is another."""
+    """Return the street of each edge, and where streets end; a part of a street on an island has its own number."""
     return 2 * topology.chain + main_edges(topology).astype(np.int32), topology.ends_chain
 
 
@@ -312,10 +312,6 @@ def snap_points(
     needed : {CAN_LEAVE, CAN_ARRIVE, MAIN, ANY}
         `CAN_LEAVE` for origins, `CAN_ARRIVE` for destinations, `MAIN` for points that are both. Islands are used only
         where there is no such street within the threshold.
-
-    Returns
-    -------
-    Snaps
     """
     roads = (streets, transportation, snapping.accept_roads)
     index, walls = snap_index(*roads), barriers(streets)
@@ -349,7 +345,7 @@ def snap_points(
         edge[is_found], fraction[is_found] = places.edge[first], places.fraction[first]
         distance[is_found] = places.distance[first]
     else:
-        # Of no point more than one part has any.
+        # Each point has results in one part at most.
         counts = np.zeros(x.size, np.int64)
         for part, here in zip(parts, found, strict=True):
             counts[part] += np.diff(here.indptr)
@@ -401,7 +397,7 @@ def metres_to_streets(
     transportation, accept_roads
         As in `snap_index`.
     needed : {CAN_LEAVE, CAN_ARRIVE, MAIN, ANY}
-        What is needed of the street, as in `snap_points`.
+        Requirement for the street, as in `snap_points`.
     limit_m : float, optional
         Farthest distance to search.
     over_barriers : bool, default True

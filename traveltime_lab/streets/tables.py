@@ -184,7 +184,7 @@ class StreetTables:
     places : DataFrame
         Named places and addresses, columns and dtypes of `PLACE_DTYPES`.
     report : dict
-        Counts of what was read and dropped, by reason; plain numbers and strings.
+        Counts of objects read and dropped, by reason; plain numbers and strings.
     bounds : tuple of float, optional
         West, south, east, north that the input states; west > east across the 180th meridian.
     edge_off_ground : bool array of shape (n_edges,) or (0,)
@@ -291,10 +291,6 @@ def check_consistent(tables: StreetTables) -> None:
 
     Kernels do not check bounds, so inconsistent tables from a file would make them read beyond the ends of arrays.
 
-    Parameters
-    ----------
-    tables : StreetTables
-
     Raises
     ------
     ValueError
@@ -392,14 +388,6 @@ def in_order_of_place(tables: StreetTables) -> StreetTables:
 
     Streets that are near each other are then near each other in memory, which makes searches and look-ups about 1.5
     times as fast. The two directions of an edge are not exchanged.
-
-    Parameters
-    ----------
-    tables : StreetTables
-
-    Returns
-    -------
-    StreetTables
     """
     nodes = np.argsort(_morton_codes(tables.node_lng, tables.node_lat), kind="stable")
     new_node = np.empty(nodes.size, np.int32)

@@ -1,8 +1,9 @@
 """
 Working arrays of searches, which later searches use again.
 
-A search needs arrays with one value for each state of the network. To make them takes longer than a search that reaches
-little of a large network. Kernels therefore reset what they have touched, and the arrays wait here for the next search.
+A search needs arrays with one value for each state of the network. Allocating them takes longer than a search that
+reaches little of a large network. Kernels therefore reset the values that they have changed, and the arrays wait here
+for the next search.
 """
 
 from __future__ import annotations
@@ -109,7 +110,7 @@ def search_space(graph: RoadGraph, core: Core) -> Iterator[SearchSpace]:
 
     with _lent(_SEARCHES, graph.topology, make, 16 * n_states) as space:
         if space.queue.shift != graph.shift or space.queue.heads.size != core.n_buckets:
-            # The queue of another moment: its buckets are empty, but of another width or number.
+            # The queue of a different moment: its buckets are empty, but their width or number differs.
             space.queue = road.Queue(graph.shift, np.full(core.n_buckets, -1, np.int32), space.queue.pool)
         yield space
 

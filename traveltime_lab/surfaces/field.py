@@ -47,7 +47,7 @@ class CellReader(NamedTuple):
     transportation : Transportation
         Transportation to whose streets the cells are snapped.
     needed : {CAN_LEAVE, CAN_ARRIVE}
-        What is needed of those streets, see `traveltime_lab.streets.snapping.snap_points`.
+        Requirement for those streets, see `traveltime_lab.streets.snapping.snap_points`.
     read : callable
         Called with a tile, a window of its cells and an array of values, which it changes in place where the window is.
         Values outside of the blocks of the window are without meaning.
@@ -99,7 +99,7 @@ class CellReading(NamedTuple):
 
 
 def needed_of_cells(*, is_backward: bool) -> np.uint8:
-    """Return what cells need of streets: cells of a backward search are origins."""
+    """Return the requirement of cells for streets: cells of a backward search are origins."""
     return CAN_LEAVE if is_backward else CAN_ARRIVE
 
 
@@ -182,10 +182,6 @@ class Field(Protocol):
             Value of one metre between a cell and its street, at the speed `connector_kph`.
         buffer_m : float
             Largest distance of a cell from its street, m.
-
-        Returns
-        -------
-        CellReading
         """
 
     def road_values(self, streets: StreetLayer, limit: float) -> list[RoadValues]:
@@ -194,13 +190,7 @@ class Field(Protocol):
 
 @dataclass(frozen=True)
 class StreetField:
-    """
-    Travel times, or lengths of shortest routes, of a street search.
-
-    Attributes
-    ----------
-    edges : RowField
-    """
+    """Travel times, or lengths of shortest routes, of a street search."""
 
     edges: RowField
 

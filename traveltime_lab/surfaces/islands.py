@@ -41,10 +41,6 @@ def with_island(
     here : Snaps of length 1
     is_backward : bool
         Whether trips end at the point.
-
-    Returns
-    -------
-    Field
     """
     if not here.on_islands()[0]:
         return main

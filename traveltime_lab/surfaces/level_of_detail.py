@@ -108,10 +108,6 @@ def parse_level_of_detail(value: object = None) -> LevelOfDetail:
         ``{"scale_type": "simple", "level": name}``, ``{"scale_type": "simple_numeric", "level": number}`` or
         ``{"scale_type": "coarse_grid", "square_size": metres}``. Default: ``medium``.
 
-    Returns
-    -------
-    LevelOfDetail
-
     Raises
     ------
     InputError

@@ -121,7 +121,7 @@ def surfaces(
             reader.read(found[place], window, values)
 
     if len(places) <= _FEW_TILES and len(reading.readers) == 1:
-        # Reading some tiles from one search takes no longer than asking a thread for help.
+        # Reading some tiles from one search takes no longer than submitting them to a thread.
         for place in places:
             fill(place)
     else:
@@ -165,7 +165,7 @@ def _box(
 
 def _reached_box(streets: StreetLayer, field: Field, reading: CellReading, limit: float) -> FloatArray:
     """
-    Return the bounding box of what is reached within a limit: of long edges only the parts that are.
+    Return the bounding box of the parts of edges that are reached within a limit.
 
     An edge may lead around the earth, such as one with a node thrown far away, and be reached for a kilometre.
 

@@ -33,8 +33,8 @@ from traveltime_lab.streets.snapping import (
     snap_index,
 )
 
-#: Number of cells along the side of a tile, and along the side of the blocks of a tile. Only blocks that are asked for
-#: are tied to streets.
+#: Number of cells along the side of a tile, and along the side of the blocks of a tile. Only blocks that are
+#: requested are snapped to streets.
 TILE = 128
 BLOCK = 16
 #: Number of tiles kept for each network, mode and cell size: 12 bytes per cell, 200 KB per tile.
@@ -60,7 +60,7 @@ class Tile:
     tied_edge, tied_fraction, tied_distance : int32, float32, float32 arrays of shape (n_tied,)
         That edge, the position on it and the distance to it.
     known : bool array of shape (TILE / BLOCK, TILE / BLOCK), optional
-        Blocks of a whole tile whose cells are tied to streets. The cells of the others have no edge.
+        Blocks of a whole tile whose cells are snapped to streets. Cells of the other blocks have no edge.
     """
 
     edge: Int32Array
@@ -110,7 +110,7 @@ class Tile:
         return Tile(np.where(mask, self.edge, np.int32(-1)), self.fraction, self.distance, *tied)
 
     def cells(self, per_metre: float, buffer_m: float) -> Cells:
-        """Return what kernels read of the cells; see `Cells` for the arguments."""
+        """Return the cells in the form of kernels; see `Cells` for the arguments."""
         tied = (self.tied_cell, self.tied_edge, self.tied_fraction, self.tied_distance)
         return Cells(self.edge, self.fraction, self.distance, per_metre, buffer_m, *tied)
 
@@ -146,7 +146,7 @@ class TileCache:
     lock: Lock = field(default_factory=Lock)
 
     def lacks_any(self, wanted: list[tuple[int, int]]) -> bool:
-        """Return whether some blocks of tiles are not tied to streets yet."""
+        """Return whether some blocks of tiles are not snapped to streets yet."""
         with self.lock:
             return any(key not in self.tiles or not _known(self.tiles[key]).all() for key in wanted)
 
@@ -186,9 +186,9 @@ class TileCache:
         self, wanted: list[tuple[int, int]], needed: dict[tuple[int, int], BoolArray] | None = None
     ) -> dict[tuple[int, int], Tile]:
         """
-        Return tiles by (row, column); what is missing is computed on all threads.
+        Return tiles by (row, column); missing ones are computed on all threads.
 
-        Each tile is kept as soon as it is made: when a search is cancelled, the next one continues with the others.
+        Each tile is cached as soon as it is computed: after a cancelled search, the next one computes only the rest.
 
         Parameters
         ----------
@@ -336,7 +336,7 @@ def _marked(cells: IndexArray, n: int) -> BoolArray:
 
 
 def _merged(tile: Tile, other: Tile, wanted: BoolArray) -> Tile:
-    """Return a tile with some cells of another one, which have no edge in the first."""
+    """Return a tile in which some cells, which have no edge, are replaced by those of a second tile."""
     return Tile(*joined_cells(*tile.arrays(), *other.arrays(), wanted))
 
 
@@ -349,7 +349,7 @@ def tile_cache(
     *,
     needed: np.uint8,
 ) -> TileCache:
-    """Return the tile cache of a network for a mode, a cell size and what cells need of streets; see `TileCache`."""
+    """Return the tile cache of a network for a mode, a cell size and a requirement for streets; see `TileCache`."""
     roads = (streets, transportation, snapping.accept_roads)
     threshold_m = float(snapping.threshold)
     reach_m = min(reach_m, threshold_m)

@@ -88,7 +88,7 @@ class Services:
             stops = np.searchsorted(days[own], self.end[service[runs]], "right")
             np.subtract.at(steps, (row[runs], stops), value[runs])
             found[:, own] = np.cumsum(steps[:, :-1], axis=1)
-        # What exceptions add to the calendars, or take away.
+        # Add and remove the exceptions to the calendars.
         order = np.argsort(service, kind="stable")
         counts = np.bincount(service, minlength=len(self))
         exceptions = np.flatnonzero(np.isin(self.exception_date, days))
@@ -144,7 +144,7 @@ def day_origin(date: int, zone: str) -> int:
     It differs from midnight on days of a clock change; see GTFS Schedule reference, "Time". Dates may lie outside of
     the calendar of `datetime`, whose last day is 31 December 9999.
     """
-    # A calendar that ends on 31 December 9999, for "until further notice", asks for the day after it.
+    # A calendar that ends on 31 December 9999, for "until further notice", needs the day after it.
     known = min(max(date, 1), _LAST_DATE)
     day = dt.date.fromordinal(known)
     noon = dt.datetime(day.year, day.month, day.day, 12, tzinfo=ZoneInfo(zone))

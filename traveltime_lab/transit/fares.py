@@ -178,8 +178,8 @@ class FareBook:
         -------
         Fares or None
             None if no tickets cover all legs. With several currencies the result is Pareto-optimal: no other tickets
-            cost less in one currency and no more in the others. Of several such results the one with the fewest
-            currencies is returned, then the first by names of currencies, then by amounts.
+            cost less in one currency and no more in the others. Ties go to the result with the fewest
+            currencies, then to the first by names of currencies, then by amounts.
 
         Notes
         -----
@@ -273,7 +273,7 @@ def _order(totals: dict[str, Decimal]) -> tuple[int, list[tuple[str, Decimal]]]:
 
 
 def _unbeaten(covers: list[_Cover]) -> list[_Cover]:
-    """Return the Pareto-optimal covers; of those with equal totals only the one with the fewest tickets."""
+    """Return the Pareto-optimal covers; among equal totals only the one with the fewest tickets."""
     by_totals: dict[tuple[tuple[str, Decimal], ...], _Cover] = {}
     for cover in covers:
         key = tuple(_order(cover.totals)[1])

@@ -147,7 +147,7 @@ class TransitField:
 
     @property
     def connector_kph(self) -> float:
-        """Highest walking speed between points and streets, km/h: those who drive to stops have the usual one."""
+        """Highest walking speed between points and streets, km/h: drivers to stops walk at the usual one."""
         return max(self.direct.graph.connector_kph, self.graph.connector_kph)
 
     def cell_readers(
@@ -214,7 +214,7 @@ class TransitField:
             return edges, least_ms / 1000.0
         rows = self._rows(streets, limit)[0]
         least = np.minimum(rows[:, 0], rows[:, 2]).astype(np.float64)
-        # Those who drive to a stop on their own street pass neither end of it.
+        # A drive to a stop on the same street passes neither end of it.
         least[np.diff(self.stops.on_edges.indptr) > 0] = 0.0
         reached = np.flatnonzero(least <= limit)
         return reached.astype(np.int32), least[reached]

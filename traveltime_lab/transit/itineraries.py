@@ -136,7 +136,7 @@ def _best_stop(times: Int32Array, links: StopLinks, point: int) -> tuple[int, in
     if not stops.size:
         return -1, NEVER
     total = times[stops].astype(np.int64) + links.ms[part]
-    # Of several equally fast ones the first stop, in whatever order the links are.
+    # Ties go to the first stop, whatever the order of the links.
     k = int(np.lexsort((stops, total))[0])
     return (int(stops[k]), int(total[k])) if times[stops[k]] < NEVER else (-1, NEVER)
 
@@ -286,7 +286,7 @@ class ItineraryBuilder:
             if run == end_run:
                 break
             run, position = int(table.stay_instance[run]), 0
-        # Who boards where a trip ends, or alights where it begins, does not ride on it.
+        # Boarding where a trip ends, or alighting where it begins, is no ride on it.
         if len(calls) > 1 and len(calls[0].stops) == 1 and calls[0].stops[0] == calls[1].stops[0]:
             del calls[0]
         if len(calls) > 1 and len(calls[-1].stops) == 1 and calls[-1].stops[0] == calls[-2].stops[-1]:

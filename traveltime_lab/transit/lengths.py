@@ -154,7 +154,7 @@ def street_labels(
     points : pair of Snaps
         Rows and columns, of which one side are stops.
     how : pair of Snapping
-        Of rows and columns.
+        Snapping of rows and columns.
     pairs : pair of intp arrays of shape (n_pairs,)
         Positions in both.
     longest_ms : int64 array of shape (n_pairs,)
@@ -355,7 +355,7 @@ class JourneyLengths:
         """Return the legs of some journeys of one search or several; there is at least one journey."""
         by_search = [each.found.links_at[each.at] for each in parts]
         links_at, far = np.concatenate(by_search), np.concatenate([each.far for each in parts])
-        with self._far_lock:  # another thread may want the same ways
+        with self._far_lock:  # a second thread may need the same ways
             link_cm = self._link_cm(self._far_cm, self.far, links_at, far, by_stop=True)
         stops = [array(self.far.links.stops[at], np.int32) for at in by_search]
         forest = leg_forest([each.found.rounds for each in parts], stops)

@@ -56,7 +56,7 @@ _days_to: ContextVar[Callable[[dt.date], object] | None] = ContextVar("days_to",
 
 @contextlib.contextmanager
 def typical_days_to(listener: Callable[[dt.date], object]) -> Iterator[None]:
-    """Call a function with the typical day of each query that asks for one, within a ``with`` block."""
+    """Call a function with the typical day of each query that needs one, within a ``with`` block."""
     token = _days_to.set(listener)
     try:
         yield
@@ -103,13 +103,13 @@ class TransitQuery(HasQuestion):
 
     @property
     def with_share(self) -> bool:
-        """Whether the share of departures in the window with a travel time within the limit is wanted."""
+        """Whether to compute the share of departures in the window with a travel time within the limit."""
         return self.question.with_share
 
     @property
     def with_least(self) -> bool:
         """
-        Whether the least travel time over all departures of the window is wanted.
+        Whether to compute the least travel time over all departures of the window.
 
         Otherwise it is that of the departures that percentiles and shares are computed from.
         """

@@ -30,9 +30,9 @@ from traveltime_lab.transit.legs import Itineraries, Rounds, leg_forest
 from traveltime_lab.transit.stop_reach import StopReach, array
 from traveltime_lab.transit.trip_table import TripTable
 
-#: Departures of a window that are searched without asking whether the search was cancelled.
+#: Departures of a window that are searched between two checks for a cancellation.
 _STARTS_AT_ONCE: Final = 64
-#: What `kernels.transit.patterns.first_fault` finds.
+#: Faults that `kernels.transit.patterns.first_fault` finds.
 _FAULTS: Final = {
     1: "trip instance {1} of pattern {0} departs before it arrives, at position {2}",
     2: "trip instance {1} of pattern {0} arrives before it departed from the previous stop, at position {2}",
@@ -358,7 +358,7 @@ class TransitSearch:
         *,
         is_arrival: bool = False,
     ) -> Rounds:
-        """Search from one point, and keep what is needed to reconstruct journeys; see `stop_times`."""
+        """Search from one point, and keep the state that reconstructs journeys; see `stop_times`."""
         lines, back = self.lines(is_arrival), self.lines(not is_arrival)
         start = int(_moments(np.array([moment]), is_arrival)[0])
         limit, rides, delay = options.limits

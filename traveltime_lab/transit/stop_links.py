@@ -301,7 +301,7 @@ def street_links(
         point, stop = np.nonzero(labels != UNREACHED)
         time = label_parts.ms(labels[point, stop]).astype(np.int32)
     else:
-        # Of no points there are no blocks.
+        # Without points there are no blocks.
         none = np.zeros(0, np.int64)
         found: list[tuple[IndexArray, IndexArray, Int32Array]] = [(none, none, none.astype(np.int32))]
         for block in matrix.blocks_between(layer.streets, graph, leaving, reached, limit=budget_s):

@@ -16,14 +16,7 @@ from traveltime_lab.kernels.transit.access import TargetPorts, ports_by_stop
 
 @dataclass(frozen=True)
 class StopReach:
-    """
-    Times between stops and targets, grouped by stop: the transpose of `StopLinks`.
-
-    Parameters
-    ----------
-    ports : TargetPorts
-    n_targets : int
-    """
+    """Times between stops and targets, grouped by stop: the transpose of `StopLinks`."""
 
     ports: TargetPorts
     n_targets: int

@@ -418,7 +418,7 @@ class Timetable:
         -------
         departures : int64 array of shape (n_feeds,)
         busiest : int64 array of shape (n_feeds + 1,)
-            Of each feed on its busiest day, and of all feeds together.
+            The counts of each feed on its busiest day, then of all feeds together.
         """
         known = self._known_levels
         if ordinal not in known:

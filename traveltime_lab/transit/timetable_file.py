@@ -83,7 +83,7 @@ def _sizes(timetable: Timetable) -> dict[str, int]:
 
 def to_tables(timetable: Timetable) -> tuple[dict[str, pa.Array], dict[str, Any]]:
     """
-    Convert a timetable to Arrow arrays, and what is not an array to JSON.
+    Convert the arrays of a timetable to Arrow, and other values to JSON.
 
     Returns
     -------

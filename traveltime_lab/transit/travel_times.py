@@ -132,7 +132,7 @@ def _blocks_with_length(
     is_arrival, moment = query.is_arrival, query.at(search)
     first = None
     if len(near) == 1 and not query.window:
-        # Of one search, the links of each point are not collected: one of them is enough.
+        # A single search needs no list of links by point.
         first = search.rounds((search_links.stops, search_links.ms), moment, query.options, is_arrival=is_arrival)
     egress_links = query.links(far, is_origin=is_arrival, times=None if first is None else first.best[-1])
     lengths = JourneyLengths.of(query, search, near, far, search_links, egress_links)
@@ -187,7 +187,7 @@ class _Walks:
     query: TransitQuery
     search: RowSearch
     by_hierarchy: bool
-    #: Of the search side and the other side.
+    #: Pairs of the search side and the egress side.
     local: LocalPairs
     near_xy: FloatArray
     far_xy: FloatArray

@@ -85,10 +85,6 @@ def trip_table(
     changes : Transfers, optional
         From `merge_transfers`, with walks along streets. Default: transfers of transfers.txt only.
 
-    Returns
-    -------
-    TripTable
-
     Raises
     ------
     LimitError
@@ -278,10 +274,6 @@ def merge_transfers(timetable: Timetable, footpaths: Footpaths | None) -> Transf
     timetable : Timetable
     footpaths : Footpaths or None
         Walks along streets.
-
-    Returns
-    -------
-    Transfers
 
     Raises
     ------

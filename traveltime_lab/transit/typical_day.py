@@ -45,11 +45,6 @@ def typical_day(timetable: Timetable, today: dt.date) -> dt.date | None:
     """
     Return the day of searches without a date; see the description of this module.
 
-    Parameters
-    ----------
-    timetable : Timetable
-    today : date
-
     Returns
     -------
     date or None

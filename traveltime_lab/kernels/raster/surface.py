@@ -239,7 +239,7 @@ def cells_within(edge, fraction, distance, tied, top, bottom, left, right):
 @kernel
 def joined_cells(edge, fraction, distance, tied, other_edge, other_fraction, other_distance, other_tied, is_other):
     """
-    Return the cells of a tile, with some of those of another one that have no edge in the first.
+    Return the cells of a tile, with some cells, which have no edge there, replaced by those of a second tile.
 
     Parameters
     ----------
@@ -295,7 +295,7 @@ def gather(cells, window, rows, origin, values):
     Parameters
     ----------
     cells : Cells
-        Of the whole tile.
+        All cells of the tile.
     window : Window
     rows : float32 array of shape (n_edges, 4)
         From `edge_rows`.

@@ -68,7 +68,7 @@ def weak(source, target, n):
         while root[b] != b:
             root[b] = root[root[b]]
             b = root[b]
-        # The root is the first node of its component, so that it has its number before the others ask for it.
+        # The root is the first node of its component, so that it is numbered before the others look it up.
         if a < b:
             root[b] = a
         elif b < a:

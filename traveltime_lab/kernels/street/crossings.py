@@ -73,7 +73,7 @@ def is_surely_free(
     px, py, qx, qy : float, m
         Ends of the walk.
     ends, cell, first_row, last_row, first_column, last_column, blocks, begin, members
-        Of the grid of barriers. As single arguments they are not counted as references.
+        Fields of the grid of barriers. As single arguments they are not counted as references.
     """
     low_x, high_x, low_y, high_y = min(px, qx), max(px, qx), min(py, qy), max(py, qy)
     # A micrometre wider against rounding, as in `barring`.

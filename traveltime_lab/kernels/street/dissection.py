@@ -36,7 +36,7 @@ class Graph(NamedTuple):
 
 class Flow(NamedTuple):
     """
-    Flow paths, and the working arrays of the search for another one.
+    Flow paths, and the working arrays of the search for the next one.
 
     Each vertex `v` is split into two nodes: flow enters at ``2 * v`` and leaves at ``2 * v + 1``.
     """
@@ -218,7 +218,7 @@ def dissect(graph, lines):
     Parameters
     ----------
     graph : Graph
-        What `peel` left.
+        The graph after `peel`.
     lines : int32 array of shape (n_directions, n_vertices)
         The vertices to order, sorted along each compass direction. Overwritten: afterwards each row holds the vertices
         in a contraction order. The rows differ only in how they order the vertices of one separator or of one part that

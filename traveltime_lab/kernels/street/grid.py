@@ -75,7 +75,7 @@ def empty_rings(row, column, first_row, last_row, first_column, last_column, blo
     row, column : int
         Cell, inside or outside of the grid.
     first_row, last_row, first_column, last_column, blocks, rings
-        Of the `Grid`.
+        Fields of the `Grid`.
     """
     outside = max(max(first_row - row, row - last_row), max(first_column - column, column - last_column))
     if outside > 0:
@@ -99,7 +99,7 @@ def empty_metres(px, py, k, cell, first_row, last_row, first_column, last_column
     px, py, k : float
         Point in local metres, and the shrink at its latitude.
     cell, first_row, last_row, first_column, last_column, blocks, rings
-        Of the `Grid`.
+        Fields of the `Grid`.
     """
     column, row = np.int64(np.floor(px / cell)), np.int64(np.floor(py / cell))
     empty = empty_rings(row, column, first_row, last_row, first_column, last_column, blocks, rings)

@@ -1,7 +1,7 @@
 """
 Combine the ports of origins and destinations with travel times between nodes that another engine computed.
 
-Pandana returns travel times between nodes. The kernels here add what lies between the points and those nodes and take
+Pandana returns travel times between nodes. The kernels here add the ways between the points and those nodes and take
 the smallest sum over all pairs of an origin port and a destination port.
 """
 

@@ -100,7 +100,7 @@ def k_nearest(arcs, seeds, k, limit, shift, n_buckets):
     Returns
     -------
     Lists
-        Of all states; no entry waits.
+        The lists of all states; no entry waits.
     """
     indptr, indices, weights = arcs
     n_states = indptr.size - 1
@@ -146,7 +146,7 @@ def k_nearest(arcs, seeds, k, limit, shift, n_buckets):
             spare = at
             waiting -= 1
             if heads[slot] != -1:
-                # What the next state needs is on its way while this one is relaxed.
+                # Prefetch the memory of the next state while this one is relaxed.
                 following = pool[heads[slot]] & _STATE_MASK
                 prefetch(lists.key, following * k)
                 for arc in range(indptr[following], indptr[following + 1]):

@@ -44,7 +44,7 @@ class Near(NamedTuple):
 
 
 class Rectangles(NamedTuple):
-    """Rectangles of which the points on land share what they know to be behind water."""
+    """Rectangles in which the points on land share a map of the cells behind water, see `_Shadows`."""
 
     of_point: np.ndarray  # int32 (n_points,), -1 for none
     x: np.ndarray  # float64 (n_rectangles,), middle, m
@@ -68,7 +68,7 @@ class _Shadows(NamedTuple):
 
 
 _UNKNOWN, _BEHIND_WATER, _IN_SIGHT = np.uint8(0), np.uint8(1), np.uint8(2)
-#: The segment of a point from which the walk there is barred, until another one is found.
+#: The segment of a point from which the walk there is barred, until a different one is found.
 _BARRED = -2
 #: How many cells of the grid of streets around the middle of a rectangle are known, in each direction.
 _KNOWN_CELLS = 32
@@ -121,7 +121,7 @@ def _nearest(px, py, shrink, limit, grid, needed):
     n = px.size
     found = Nearest(np.empty(n, np.int32), np.empty(n), np.empty(n), np.empty(n, np.bool_))
     segment, position, distance, may_be_tied = found
-    # Of the segments that were measured for one point.
+    # Numbers, positions and squared distances of the segments near one point.
     near, near_t, near_d2 = np.empty(_ROOM, np.int32), np.empty(_ROOM), np.empty(_ROOM)
     tied_begin, n_tied = np.zeros(n + 1, np.int64), 0
     tied, tied_t, tied_d2 = np.empty(n + 64, np.int32), np.empty(n + 64), np.empty(n + 64)
@@ -275,7 +275,7 @@ def nearest_segments(px, py, shrink, limit, grid, needed, barriers):
     needed : uint8
         Marks that the segments must have.
     barriers : Grid
-        What walks must not cross, see `traveltime_lab.kernels.street.crossings`; may be empty.
+        Lines that walks must not cross, see `traveltime_lab.kernels.street.crossings`; may be empty.
 
     Returns
     -------
@@ -407,7 +407,7 @@ def _nearest_over_land(px, py, k, nearest_m, limit, grid, needed, barriers, shad
     px, py, k, limit, grid, needed, barriers
         As in `nearest_segments`.
     shadows : _Shadows
-        Of a rectangle with the point, which is on land if there are cells in question.
+        Shadows of a rectangle with the point, which is on land if there are cells in question.
     with_motorways : bool
         Whether motorways are barriers.
 

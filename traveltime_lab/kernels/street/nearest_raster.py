@@ -31,7 +31,7 @@ _PART = 8
 
 
 class _Squares(NamedTuple):
-    """Squares of a raster that have cells that are asked for, and their middles."""
+    """Squares of a raster with requested cells, and their middles."""
 
     corners: np.ndarray  # int64 (n, 4), first row and column and last row and column of these cells
     px: np.ndarray  # float64 (n,), m
@@ -83,7 +83,7 @@ def nearest_on_raster(centres, is_asked, limit, grid, needed, barriers):
 
 
 def _nearest_of_each(centres, is_asked, limit, grid, needed, found, first, last):
-    """Write the nearest segment of each cell that is asked for; arguments and results as of `_nearest_of_squares`."""
+    """Write the nearest segment of each requested cell; arguments and results as of `_nearest_of_squares`."""
     cells = np.flatnonzero(is_asked)
     each, near = nearest_across_barriers(*points_of(centres, cells, is_asked.shape[1]), limit, grid, needed)
     _write_each(cells, each, near.begin, found, first, last)
@@ -104,7 +104,7 @@ def _write_each(cells, each, begin, found, first, last):
 
 def _nearest_of_squares(centres, is_asked, limit, grid, needed, side, found, first, last):
     """
-    Write the nearest segment of each cell that is asked for.
+    Write the nearest segment of each requested cell.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def _nearest_of_squares(centres, is_asked, limit, grid, needed, side, found, fir
 @kernel
 def _nearest_in_squares(centres, is_asked, limit, grid, needed, squares, nearest_m, found, first, last):
     """
-    Write the nearest segment of each cell of some squares that is asked for.
+    Write the nearest segment of each requested cell of some squares.
 
     Parameters
     ----------
@@ -233,7 +233,7 @@ def _nearest_in_square(
     centres, is_asked, limit, edge, square, k0, slack, some, n_some, of_cell, found, near_begin, near_end, near, n_near
 ):
     """
-    Write the nearest segment of each cell of a square that is asked for.
+    Write the nearest segment of each requested cell of a square.
 
     Parameters
     ----------
@@ -262,8 +262,8 @@ def _nearest_in_square(
     segment, position, distance, may_be_tied = found
     number, ax, ay, bx, by, squared = some
     _, near_number, near_t, near_d2 = near
-    # Of the cells of a part, one after the other: x, y, shrink; the nearest segment, its edge, position and squared
-    # distance; squared distance of the nearest one of another edge. In one array of one type, so that the compiler can
+    # x, y, shrink of the cells of a part; the nearest segment, its edge, position and squared distance; squared
+    # distance of the nearest one of a different edge. In one array of one type, so that the compiler can
     # prove that they do not overlap, and computes several cells at a time.
     n_cells = np.int64(_PART * _PART)
     at_y, at_k, at_best, at_edge = n_cells, 2 * n_cells, 3 * n_cells, 4 * n_cells
@@ -338,7 +338,7 @@ def _nearest_in_square(
 @kernel
 def _squares_of(centres, is_asked, side):
     """
-    Return the squares of a raster that have cells that are asked for.
+    Return the squares of a raster that have requested cells.
 
     Returns
     -------

@@ -19,7 +19,7 @@ from traveltime_lab.kernels.street.nearest import (
     nearest_unbarred,
 )
 
-#: Longest side of the parts of a raster that share what they know to be behind water, in metres.
+#: Longest side of the parts of a raster whose cells share a rectangle, see `Rectangles`, in metres.
 _SHARED_M = 64.0
 #: The longest side in cells.
 _PART = 8
@@ -53,7 +53,7 @@ def go_round(centres, limit, grid, needed, barriers, found, first, last):
     found.segment[at], found.position[at], found.distance[at] = nearest_unbarred(
         *points_of(centres, cells, first.shape[1]), nearest_m, *rules
     )
-    # What is tied must be searched for again.
+    # Ties must be searched for again.
     found.may_be_tied[at], last[at] = True, first[at]
 
 

@@ -158,8 +158,8 @@ def reached_rows(arcs, seeds, limit, label, queue, removed, of_states, ports, tr
     """
     Search, and write the values of the edges that are reached, unless much of the network is.
 
-    The time depends on what is reached, and not on the size of the network. Where much is reached, `all_rows` is
-    quicker, because it reads in the order of memory, and several threads can call it.
+    The time depends on the streets that are reached, not on the size of the network. Where much is reached, `all_rows`
+    is quicker, because it reads in the order of memory, and several threads can call it.
 
     Parameters
     ----------

@@ -8,7 +8,7 @@ backwards.
 (CSR) form: the arcs that leave state `s` are ``indptr[s]`` to ``indptr[s + 1] - 1``, arc `a` leads to ``indices[a]``
 and costs ``weights[a]``. When walking or cycling, a state is a node of the street network. When driving, a state is a
 directed edge that the car is about to enter, so that an arc can carry the cost of a turn and a banned turn is an arc
-that is missing. The kernels do not know which of the two they search; `traveltime_lab.streets.graph` builds both.
+that is missing. The kernels search both in the same way; `traveltime_lab.streets.graph` builds both.
 
 **Labels.** Every weight and every distance is one int64 number, a *label*: the travel time in milliseconds in the upper
 32 bits and the length in centimetres in the lower 32 bits. Adding two labels adds both parts, and comparing them
@@ -200,7 +200,7 @@ def search(arcs, seed_states, seed_keys, limit, label, parent, queue):
             waiting -= 1
             state = entry & _STATE_MASK
             if following != -1:
-                # What the next state needs is on its way while this one is relaxed; most states have two arcs.
+                # Prefetch the memory of the next state while this one is relaxed; most states have two arcs.
                 entry = pool[following]
                 first = np.int64(indptr[entry & _STATE_MASK])
                 if first < last_arc:

@@ -157,7 +157,7 @@ def _cone(parent, rank, states, place, vertices):
 
 @kernel
 def _fetch(arcs, vertices, row, n_rows):
-    """Ask for the memory with the arcs of vertices some rows ahead."""
+    """Prefetch the arcs of vertices some rows ahead."""
     if row + _BEGINS_AHEAD < n_rows:
         prefetch(arcs.indptr, vertices[row + _BEGINS_AHEAD])
     if row + _ARCS_AHEAD < n_rows:

@@ -1,7 +1,7 @@
 """
 Find all streets that are as near to a point as the nearest one.
 
-At a junction all streets are equally near, and between two streets both may be. A street is what lies between two
+At a junction all streets are equally near, and between two streets both may be. A street is the part between two
 junctions, however many edges it is cut into (see `traveltime_lab.streets.chains`). See
 `traveltime_lab.kernels.street.nearest` for the coordinates.
 """
@@ -126,7 +126,7 @@ def tied_places(px, py, shrink, found, near, limit, grid, needed, barriers, part
     Returns
     -------
     Places
-        Of each point that has a nearest segment its nearest place, then, by distance, the nearest place of each other
+        For each point that has a nearest segment, its nearest place, then, by distance, the nearest place of each other
         street within half a metre of the same distance, and all ends of streets there. Where two edges of a street meet
         at such a place, it is on both.
     """

@@ -35,7 +35,7 @@ class Junctions(NamedTuple):
 
 
 class TurnCosts(NamedTuple):
-    """What turns cost; see `traveltime_lab.streets.costs`."""
+    """Costs of turns; see `traveltime_lab.streets.costs`."""
 
     is_left_hand: bool  # whether traffic keeps left
     penalty_s: float
@@ -202,7 +202,7 @@ def read_positions(label, positions, edge_ports, traversal, is_entry, above, abo
     n = point_indptr[last]
     for i in range(first, last):
         best = UNREACHED
-        # What the points ahead need is asked for in the order in which it is found.
+        # Prefetch the data of the points ahead, in the order of the lookups.
         ahead = point_indptr[i] + 2 * _AHEAD
         if ahead < n:
             d = 2 * np.int64(edges[ahead])

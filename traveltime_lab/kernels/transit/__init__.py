@@ -1,1 +1,1 @@
-"""Kernels on timetables: RAPTOR and range RAPTOR, access and egress, and what prepares the timetable for them."""
+"""Kernels on timetables: RAPTOR and range RAPTOR, access and egress, and preparations of the timetable."""

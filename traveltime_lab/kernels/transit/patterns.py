@@ -273,7 +273,7 @@ def mirrored(lines):
 @kernel
 def first_fault(lines):
     """
-    Return the first violation of what the searches require of lines.
+    Return the first violation of the requirements of searches.
 
     Returns
     -------

@@ -176,7 +176,7 @@ def window_times(lines, state, seeds, starts, limits, ports, direct, arrival, ou
 
 
 class Progress(NamedTuple):
-    """What `window_best` knows of each target after some departures."""
+    """The state of `window_best` for each target after some departures."""
 
     arrival: np.ndarray  # int32 (n_targets,), earliest arrival of the departures so far
     later: np.ndarray  # int32 (n_targets,), the same before the latest improvement
@@ -216,7 +216,7 @@ def window_best(lines, state, seeds, starts, limits, ports, direct, last_start, 
         From `new_progress`; changed.
     out, out_start : int32 arrays of shape (n_targets, n_best)
         Changed: the travel times of the shortest journeys, ascending, and their departures; `NEVER` after the last
-        journey, and before the first departures. Of equally long journeys the later comes first. No journey is
+        journey, and before the first departures. Among equally long journeys the later comes first. No journey is
         dominated by one that departs no earlier and arrives no later.
     """
     port_indptr, port_target, port_time = ports

@@ -189,8 +189,8 @@ def ride_calls(trips, known, instance_trip, stay_instance, board_run, board_posi
     """
     Return the trips of rides, several if passengers stay seated, with the length of each.
 
-    A ride goes straight from the end of one trip to the beginning of the next. Those who board where a trip ends, or
-    alight where it begins, do not ride on it.
+    A ride goes straight from the end of one trip to the beginning of the next. Boarding where a trip ends,
+    or alighting where it begins, is no ride on it.
 
     Parameters
     ----------
@@ -281,7 +281,7 @@ def best_links(indptr, stops, ms, times, points):
     Returns
     -------
     int64 array of shape (n,)
-        Position of the link: of several equally fast ones that of the first stop; -1 if there is none.
+        Position of the link; ties go to the first stop; -1 if there is none.
     """
     out = np.empty(points.size, np.int64)
     for i in range(out.size):

@@ -237,7 +237,7 @@ def best_links_of_points(positions, reads, around, on_edges, directed, is_leavin
     Returns
     -------
     StopLinks
-        At most one stop for each point: of several equally fast ones the first.
+        At most one stop for each point; ties go to the first.
     """
     state_indptr, state_stops, state_ms = around
     n_points = positions.indptr.size - 1

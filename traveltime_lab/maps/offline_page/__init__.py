@@ -37,7 +37,7 @@ def offline_page(package: str, data: Mapping[str, Any], *, title: str, panel: st
     panel : str
         HTML below the heading.
     label : str
-        What the panel is to screen readers.
+        Name of the panel for screen readers.
     """
     folder = files(package)
     own = folder.joinpath("page.js").read_text(encoding="utf-8")

@@ -22,7 +22,7 @@ from traveltime_lab.network.network import Network
 ASSUMED_PX = (1000, 560)
 #: Margin of the base map around the window as a share of its size, so that small moves need no new base map.
 _SPARE = 0.5
-#: Pixels by which the centre of a fitted map may differ from what was asked for.
+#: Pixels by which the centre of a fitted map may differ from the requested one.
 _ROUNDED_PX = 3.0
 
 
@@ -68,8 +68,8 @@ class Background:
         """
         Fit the map if areas have left the window.
 
-        Who has moved or zoomed the map looks at a part of the areas on purpose; the map is then fitted only if it shows
-        no part of them any more.
+        A user who has moved or zoomed the map looks at a part of the areas on purpose; the map is then fitted only if
+        it shows no part of them any more.
         """
         areas = self._areas_in_sight()
         if not len(areas) or areas.geometry.is_empty.all():

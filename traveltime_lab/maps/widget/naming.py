@@ -57,7 +57,7 @@ class Naming:
             self.add_origin(found.lng, found.lat, unused(found.name, self.state.origins))
 
     def _name_origins(self) -> None:
-        """Look up the names of new origins; the first time, an index of all names is made."""
+        """Look up the names of new origins; the first time, an index of all names is built."""
         origins = [origin for origin in self.state.origins if str(origin.name) in self._unnamed]
         if origins:
             self._name_jobs.submit(

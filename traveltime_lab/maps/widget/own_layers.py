@@ -87,7 +87,7 @@ class OwnLayers:
                 "another name."
             )
         pane = "over" if layer.over else "under"
-        # Circles are made from this style alone; those of the features come afterwards.
+        # This style alone creates the circles; the styles of features are applied afterwards.
         shown = Shapes(pane=pane, data=layer.features(), point_style={"pane": pane, "radius": 5})
         self._own[layer.name] = layer, shown
         self.map.add(shown)

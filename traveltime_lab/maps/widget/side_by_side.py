@@ -40,11 +40,11 @@ class SideBySideMap(ipywidgets.VBox):
     network : Network
         Network of the first map.
     network_after : Network
-        Network of the second map, such as one made by `Network.with_changes`.
+        Network of the second map, such as the result of `Network.with_changes`.
     origins : GeoDataFrame, GeoSeries, Point, (lng, lat), or a list of points or pairs, optional
         As in `TravelTimeMap`.
     titles : tuple of str, default ("before", "after")
-        What is written above the maps. Names of exported files end with them.
+        Titles above the maps. Names of exported files end with them.
     base_map, height, folder, **values
         As in `TravelTimeMap`.
 
@@ -56,7 +56,7 @@ class SideBySideMap(ipywidgets.VBox):
     state : MapState
         State of both maps; its values are also attributes of this one.
     changes : GeoDataFrame
-        What was gained and what was lost between the two, see `compare`. Waits for running searches.
+        Gains and losses between the two, see `compare`. Waits for running searches.
 
     Raises
     ------
@@ -68,7 +68,7 @@ class SideBySideMap(ipywidgets.VBox):
     See Also
     --------
     side_by_side : The same as a picture.
-    compare : What was gained and lost.
+    compare : Gains and losses between two results.
 
     Examples
     --------
@@ -123,7 +123,7 @@ class SideBySideMap(ipywidgets.VBox):
     @property
     def changes(self) -> gpd.GeoDataFrame:
         """
-        What was gained and what was lost, a row each for each area, by origin; waits for running searches.
+        Gains and losses, a row each for each area, by origin; waits for running searches.
 
         Raises
         ------
@@ -168,7 +168,7 @@ class _Half(TravelTimeMap):
     """One of two maps that share origins, options, controls and window."""
 
     def __init__(self, network: Network, origins: Any, *, title: str, first: _Half | None, **values: Any) -> None:
-        # `TravelTimeMap` asks for state and controls while it is made, when it has no attributes of its own yet.
+        # `TravelTimeMap` requests state and controls in its constructor, when it has no attributes of its own yet.
         self._title = title
         self._halves = [self] if first is None else [first, self]
         super().__init__(network, origins, **values)

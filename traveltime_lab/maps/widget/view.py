@@ -379,7 +379,7 @@ class TravelTimeMap(Exports, Markers, Naming, OwnLayers, Background, ipywidgets.
         self._status.show_error(text)
 
     def _on_move(self, _change: Any) -> None:
-        """Redraw the base map after the map has stopped moving, or has got another size."""
+        """Redraw the base map after the map has stopped moving, or has changed its size."""
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:

@@ -62,10 +62,6 @@ def read_timetable(sources: str | os.PathLike[str] | Iterable[str | os.PathLike[
         Zip files or folders. A zip file may contain the feed in one sub-folder or in one inner zip file. Feeds may have
         equal ids.
 
-    Returns
-    -------
-    Timetable
-
     Raises
     ------
     InputError
@@ -88,10 +84,6 @@ def read_feed(source: str | os.PathLike[str]) -> Timetable:
     Parameters
     ----------
     source : path-like
-
-    Returns
-    -------
-    Timetable
 
     Raises
     ------

@@ -107,7 +107,7 @@ class FeedFiles:
     def _open_zip(self, file: Path | io.BytesIO) -> zipfile.ZipFile:
         try:
             return zipfile.ZipFile(file)
-        # A damaged directory may ask for a version that there is none of, or have names that are no text.
+        # A damaged directory may name a version that does not exist, or have names that are not text.
         except (zipfile.BadZipFile, NotImplementedError, ValueError, IndexError, struct.error, EOFError) as error:
             raise GtfsError(
                 f"{self.source} is not a zip file ({error}); a feed is a zip or a folder of .txt files"
@@ -194,7 +194,7 @@ class TextTable:
     first_line : int
         Line number of the beginning of `body`.
     n_columns : int
-        Number of columns in the header. Rows with another number of fields come last in `columns`.
+        Number of columns in the header. Rows with a different number of fields come last in `columns`.
     """
 
     def __init__(
@@ -346,7 +346,7 @@ def _in_code_page(error: UnicodeError) -> tuple[str, int]:
     return error.object[error.start : error.end].decode("cp1252", errors="replace"), error.end
 
 
-#: Name of the error handler that reads what is not UTF-8 as Windows-1252.
+#: Name of the error handler that reads bytes that are not UTF-8 as Windows-1252.
 _CODE_PAGE: Final = "traveltime_lab.cp1252"
 codecs.register_error(_CODE_PAGE, _in_code_page)
 
@@ -441,7 +441,7 @@ def _header(raw: bytes) -> tuple[list[str], int, int]:
 def _with_irregular(
     columns: dict[str, pa.ChunkedArray], n_rows: int, irregular: list[str], header: list[str]
 ) -> tuple[dict[str, pa.ChunkedArray], int]:
-    """Append the rows with another number of fields than the header, padded or truncated, to the columns."""
+    """Append the rows whose number of fields differs from the header, padded or truncated, to the columns."""
     places = {column: header.index(column) for column in columns}
     extra: dict[str, list[str]] = {column: [] for column in columns}
     for text_of_row in irregular:

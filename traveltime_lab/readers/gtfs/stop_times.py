@@ -103,10 +103,6 @@ def read_calls(
     stop_ids, stop_is_kept, stop_lat, stop_lng
         Id of each row of stops.txt, whether the stop was kept, and its coordinates.
 
-    Returns
-    -------
-    TripCalls
-
     Raises
     ------
     GtfsError

@@ -1,5 +1,5 @@
 """
-Interpret access tags: which key applies to a base mode, and what its value means.
+Interpret access tags: the key that applies to a base mode, and the meaning of its value.
 
 Keys are looked up from the most specific to the most general: ``motorcar`` before ``motor_vehicle`` before ``vehicle``
 before ``access``, and ``:forward`` or ``:backward`` before the plain key (OpenStreetMap wiki, "Key:access"). A key with

@@ -26,7 +26,7 @@ _FEATURES = (b"OsmSchema-V0.6", b"DenseNodes", b"HistoricalInformation")
 
 
 def fault(path: Path) -> str | None:
-    """Return what is wrong with the blobs of a file, None if nothing is."""
+    """Return the fault of the blobs of a file, or None."""
     size, n_unpacked = path.stat().st_size, 0
     with open_file(path, buffering=128) as file:
         at = 0
@@ -70,13 +70,13 @@ def _unpacked(file: IO[bytes], begin: int, end: int) -> int:
             at += length + (value if key & 7 == 2 else 0)
             if key >> 3 == 2 and key & 7 == 0:
                 n_bytes = value
-    except IndexError:  # libosmium says what is wrong with it
+    except IndexError:  # libosmium reports the fault
         pass
     return n_bytes
 
 
 def _blob(file: IO[bytes]) -> tuple[bytes, int] | str:
-    """Return type and length of the blob that begins here, or what is wrong with its header."""
+    """Return type and length of the blob that begins here, or the fault of its header."""
     length = file.read(4)
     n_header = int.from_bytes(length, "big")
     if len(length) < 4:
@@ -99,7 +99,7 @@ def _blob(file: IO[bytes]) -> tuple[bytes, int] | str:
 
 
 def _fault_of_header(blob: bytes) -> str | None:
-    """Return what is wrong with the blob that is the header of a file."""
+    """Return the fault of the blob that is the header of a file."""
     try:
         for content in _contents(blob):
             for feature in _values(content, 4):
@@ -114,9 +114,10 @@ def _fault_of_header(blob: bytes) -> str | None:
 
 def _fault_of_data(blob: bytes) -> str | None:
     """
-    Return what is wrong with the texts of a blob of data.
+    Return the fault of the texts of a blob of data.
 
-    What cannot be read here is damaged: libosmium reads some of it otherwise, and may find a text with a null byte.
+    Content that cannot be read here is damaged: libosmium reads some of it differently, and may find a text with a null
+    byte.
     """
     try:
         for content in _contents(blob):
@@ -131,7 +132,7 @@ def _fault_of_data(blob: bytes) -> str | None:
 
 
 def _contents(blob: bytes) -> Iterator[bytes]:
-    """Yield what a blob contains, in each form that libosmium reads; errors of several kinds if one is damaged."""
+    """Yield the content of a blob, in each form that libosmium reads; errors of several kinds if one is damaged."""
     yield from _values(blob, 1)
     size = _fields(blob).get(2)
     for packed in _values(blob, 3):

@@ -48,7 +48,7 @@ class Held(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """What the tags of a relation say about cars."""
+    """Meaning of the tags of a relation for cars."""
 
     is_for_cars: bool
     held: tuple[Held, ...]

@@ -307,8 +307,8 @@ class OsmFile:
 
     def ways_by_id(self, wanted: Collection[int]) -> Ways:
         """Return the ways with these ids."""
-        # The filter has a bit for each id of the ranges with wanted ones: ids far apart would take much more memory
-        # than the file. New ways of editors have negative ids, which it does not take.
+        # The filter has a bit for each id of the ranges that contain one of them: ids far apart would take much more
+        # memory than the file. New ways of editors have negative ids, which it does not take.
         ranges = {way >> _IDS_SHIFT for way in wanted}
         most = _FILTER_BYTES + _FILTER_SHARE * self.path.stat().st_size
         if min(ranges, default=0) >= 0 and len(ranges) * _RANGE_BYTES + max(ranges, default=0) * 8 <= most:
@@ -394,7 +394,7 @@ def _with_locations(read: Callable[[Any], Result]) -> tuple[Result, AnyArray]:
     Returns
     -------
     result
-        What the function returns.
+        Result of the function.
     array of dtype `_LOCATION`
         Rows of the handler's index. Unused rows have the id 0.
     """

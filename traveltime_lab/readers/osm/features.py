@@ -11,7 +11,7 @@ import shapely
 
 from traveltime_lab.readers.osm.extract import OsmFile
 
-#: Values of each key that are wanted; None for all but "no".
+#: Values to select, by key; None selects all but "no".
 Wanted = Mapping[str, frozenset[str] | None]
 
 
@@ -36,7 +36,7 @@ class Feature(NamedTuple):
 
 def read_features(path: str | os.PathLike[str], wanted: Wanted) -> list[Feature]:
     """
-    Return the objects that have one of the wanted tags, in the order of type and id.
+    Return the objects that have one of the tags, in the order of type and id.
 
     Closed ways and the relations ``type=multipolygon`` and ``type=boundary`` are areas, as far as their rings are
     whole: where the file ends within one, it is left out. Other relations are left out.
@@ -84,7 +84,7 @@ def _read(file: OsmFile, wanted: Wanted) -> list[Feature]:
 
 
 def is_wanted(tags: Mapping[str, str], wanted: Wanted) -> bool:
-    """Return whether an object has one of the wanted tags."""
+    """Return whether an object has one of the tags."""
     for key, values in wanted.items():
         if key in tags:
             given = {value.strip() for value in tags[key].split(";")}

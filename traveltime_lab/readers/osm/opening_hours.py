@@ -94,7 +94,7 @@ def minutes_of(text: str) -> BoolArray | None:
 
 
 def reason_of(text: str) -> str:
-    """Return what makes hours hard to understand: "holidays", "sun", "dates" or "other"."""
+    """Return the reason why hours are not understood: "holidays", "sun", "dates" or "other"."""
     return next((name for name, pattern in _REASONS if pattern.search(text.lower())), "other")
 
 
@@ -202,7 +202,7 @@ class _Reader:
             if days is None:
                 return None
             found.extend(days)
-            # A comma before anything but a weekday begins another rule.
+            # A comma before anything but a weekday begins a new rule.
             if not (self.token() == "," and self.token(1) in _DAY_OF):
                 break
             self.at += 1

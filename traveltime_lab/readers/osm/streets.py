@@ -106,14 +106,14 @@ def read_osm(path: str | os.PathLike[str], *, on_step: Callable[[str, float], An
 
     Notes
     -----
-    Of an object that the file has several times, only the version with the highest number is read. Copies with that
+    If the file contains several versions of an object, only the one with the highest number is read. Copies with that
     number, and all copies if numbers are missing, must be equal. Objects whose last version is deleted
     (``visible="false"``, or ``action="delete"`` in a file saved by an editor) are not read.
 
     Ways that refer to nodes outside of the file are split there, and their remaining parts are kept. Untagged members
     of a ``route=ferry`` relation get its tags, and the ``duration`` of the relation is distributed by length among
     those of its ways that have none. Time-dependent access is not read; turn restrictions at some hours of the week
-    are, and their other conditions are not. `StreetTables.report` counts what was dropped or ignored, by reason.
+    are, and their other conditions are not. `StreetTables.report` counts dropped and ignored objects, by reason.
     """
     with OsmFile(path) as file, file.reading_text():
         return _read(file, on_step or _log_step)

@@ -55,9 +55,9 @@ def parse_maxspeed_kph(text: str | None) -> float | None:
     Parameters
     ----------
     text : str or None
-        Value such as ``50``, ``30 mph``, ``10 knots``, ``walk``, ``none``, ``IT:urban`` or ``DE:zone:30``. Of several
-        values (``50;30``, ``80|60``) the lowest is used. A number without a unit is in km/h in every country. Words
-        like ``rural`` need a country code before them.
+        Value such as ``50``, ``30 mph``, ``10 knots``, ``walk``, ``none``, ``IT:urban`` or ``DE:zone:30``. The
+        lowest of several values (``50;30``, ``80|60``) is used. A number without a unit is in km/h in every country.
+        Words like ``rural`` need a country code before them.
 
     Returns
     -------

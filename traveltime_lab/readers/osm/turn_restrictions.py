@@ -23,8 +23,8 @@ class TurnRestriction(NamedTuple):
     """
     One restriction by the ids of its ways and its node; `via_node` is 0 if it goes via ways.
 
-    Of several `from_ways` or `to_ways` it means the one that meets the node or way between: mappers also list the
-    pieces of a street before and behind it.
+    If there are several `from_ways` or `to_ways`, the one that meets the node or way between them counts: mappers also
+    list the pieces of a street before and behind it.
     """
 
     held: Held
@@ -121,7 +121,7 @@ def _restrictions(held: Held, relation: Relation) -> list[TurnRestriction]:
     sources, targets = _members(relation, "w", "from"), _members(relation, "w", "to")
     via_ways = _members(relation, "w", "via")
     via_node = _members(relation, "n", "via")[0] if not via_ways else 0
-    # From each of several ways no entry, to each of several no exit; of others one is meant.
+    # Several ways of "no_entry" and "no_exit" all count; otherwise one of them does.
     entries = [(way,) for way in sources] if held.kind == "no_entry" else [tuple(dict.fromkeys(sources))]
     exits = [(way,) for way in targets] if held.kind == "no_exit" else [tuple(dict.fromkeys(targets))]
     return [TurnRestriction(held, source, via_node, via_ways, target) for source, target in product(entries, exits)]

@@ -111,16 +111,16 @@ def may_have_deleted(path: Path, form: str) -> bool:
                 if _DELETED.search(text):
                     return True
                 before = text[-_LONGEST_MARK:]
-        except (OSError, EOFError, ValueError):  # libosmium says what is wrong with it
+        except (OSError, EOFError, ValueError):  # libosmium reports the fault
             return False
     return False
 
 
 def unpacks_to_much_more(path: Path, form: str) -> str | None:
-    """Return what is wrong with an XML file that unpacks to much more than its size, None if nothing is."""
+    """Return the fault of an XML file that unpacks to much more than its size, or None."""
     if form not in _OPENERS:
         return None
-    # libosmium says what is wrong with a damaged one.
+    # libosmium reports the fault of a damaged one.
     with suppress(OSError, EOFError, ValueError, zlib.error), _opened(path, form) as stream:
         return _files.unpacks_to_much_more(path, stream)
     return None
@@ -260,7 +260,7 @@ def _check_equal(lines: _Lines, order: Int64Array, columns: _Columns, last: int,
 
 
 def _content(line: bytes) -> tuple[bytes, ...]:
-    """Return what an object is, without its version; the order of tags does not matter."""
+    """Return the content of an object without its version; the order of tags does not matter."""
     tags, _, rest = line.split(b" ", 3)[3].partition(b" ")
     return *sorted(tags[1:].split(b",")), rest
 

@@ -86,7 +86,7 @@ def accessibility(
     executor: Executor | None = None,
 ) -> gpd.GeoDataFrame:
     """
-    Return the accessibility of each origin: what it has in reach, how near, and shared with how many others.
+    Return the accessibility of each origin: opportunities in reach, times to the nearest, or shares of their capacity.
 
     Parameters
     ----------
@@ -101,15 +101,16 @@ def accessibility(
         Columns of `opportunities` with amounts: jobs, beds, places. By default each opportunity counts 1.
     measure : {"opportunities", "nearest", "2sfca", "e2sfca", "3sfca", "m2sfca"}, default "opportunities"
         - ``"opportunities"``: the amount in reach, weighted by `decay`. Without one these are cumulative opportunities,
-          with another decay than ``"step"`` a gravity measure [1]_.
+          with a decay other than ``"step"`` a gravity measure [1]_.
         - ``"nearest"``: the travel time in seconds to the `k`-th nearest opportunity. `values` are numbers of
           opportunities at each point.
         - ``"2sfca"``: two-step floating catchment areas [2]_, the amount for each unit of `demand`: an opportunity
-          divides its amount by the demand that reaches it, and an origin adds up what it reaches.
+          divides its amount by the demand that reaches it, and an origin adds up the shares that it reaches.
         - ``"e2sfca"``: enhanced [3]_, where `decay` weights both steps.
         - ``"3sfca"``: three-step [4]_, as ``"e2sfca"``, but the demand of an origin is divided among the opportunities
           with an amount above 0 by their weights, since no person uses all of them.
-        - ``"m2sfca"``: modified [5]_, as ``"e2sfca"``, but the weight applies once more to what an origin reaches, so
+        - ``"m2sfca"``: modified [5]_, as ``"e2sfca"``, but the weight applies once more to the shares that an origin
+        reaches, so
           that far opportunities leave some of their amount unused.
     decay : str, Decay or mapping, optional
         The weight of an opportunity by its travel time; see `Decay`. Default: ``"step"``, which is 1 within the travel
@@ -290,7 +291,7 @@ def _decay_of(measure: str, decay: Any) -> Decay:
 
 
 def _rank_of(measure: str, k: Any) -> int:
-    """Return which of the nearest opportunities is wanted."""
+    """Return the rank of the opportunity to search for, 1 for the nearest."""
     if k is None:
         return 1
     if measure != "nearest":

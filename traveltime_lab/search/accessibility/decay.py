@@ -143,7 +143,7 @@ class Decay:
 
 
 def table_of(decay: Decay, limit: int) -> FloatArray:
-    """Return the weights of the travel times 0, 1, ... `limit` seconds, and 0 for what is out of reach."""
+    """Return the weights of the travel times 0, 1, ... `limit` seconds, and 0 for destinations out of reach."""
     t = np.arange(limit + 1, dtype=np.float64)
     with np.errstate(over="ignore", under="ignore", divide="ignore"):
         weights = _weights_of(decay, t, limit)

@@ -2,7 +2,7 @@
 Sums of floating-point numbers that do not depend on the order of the terms: equal to those of `math.fsum`.
 
 Each term is split into parts that are multiples of fixed powers of two, so large that sums of as many parts as there
-are terms are exact. Sums of parts may therefore be made in any order, in blocks of any size and in several processes,
+are terms are exact. Parts may therefore be added in any order, in blocks of any size and in several processes,
 and are rounded once, at the end. This is the pre-rounding of [1]_, but no part is dropped.
 
 References
@@ -60,7 +60,7 @@ class ExactSums:
         """
         level = 0
         while terms.any():
-            # Adding this number and taking it away rounds to a multiple of the unit; what is left is exact.
+            # Adding this number and taking it away rounds to a multiple of the unit; the remainder is exact.
             rounder = math.ldexp(1.5, _BITS + self.top - self.bits * (level + 1))
             part = terms + rounder
             part -= rounder
@@ -72,7 +72,7 @@ class ExactSums:
 
     def merge(self, other: ExactSums) -> None:
         """
-        Add the sums of other terms, made with the same upper bound.
+        Add the sums of other terms that have the same upper bound.
 
         Parameters
         ----------

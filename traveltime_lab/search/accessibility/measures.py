@@ -85,7 +85,7 @@ class Matrix:
         Parameters
         ----------
         again : bool, default False
-            Whether there is another pass: the travel times are kept for it if they are few.
+            Whether a further pass follows: the travel times are kept for it if they are few.
         """
         if self._is_kept:
             yield from self._kept
@@ -144,13 +144,7 @@ StepOf: TypeAlias = Callable[[slice], Step]
 
 @dataclass
 class Passes:
-    """
-    The passes over a matrix, each in one step.
-
-    Attributes
-    ----------
-    matrix : Matrix
-    """
+    """The passes over a matrix, each in one step."""
 
     matrix: Matrix
 
@@ -196,7 +190,7 @@ def opportunities(passes: Passes, weights: Sequence[Weights], values: FloatArray
     values : float64 array of shape (n_columns, n_opportunities)
         Amounts, 0 or more.
     again : bool, default False
-        Whether there is another pass, see `Matrix.blocks`.
+        Whether a further pass follows, see `Matrix.blocks`.
 
     Returns
     -------
@@ -274,7 +268,7 @@ class _Demand:
 
 @dataclass(frozen=True, eq=False)
 class _Access:
-    """Step of `floating_catchments` that adds up what each origin has in reach."""
+    """Step of `floating_catchments` that adds up the opportunities in reach of each origin."""
 
     weights: Sequence[Weights]
     choice: _Choice
@@ -412,7 +406,7 @@ def nearest(passes: Passes, limits: Sequence[int], counts: Int64Array, k: int) -
 
 
 class _Sums:
-    """Exact sums for each layer, limit and column, made when their largest term is known."""
+    """Exact sums for each layer, limit and column, created when their largest term is known."""
 
     def __init__(self, shape: tuple[int, ...], n_sums: int, n_terms: int) -> None:
         self.shape, self.n_sums, self.n_terms = shape, n_sums, n_terms

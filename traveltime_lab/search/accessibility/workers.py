@@ -32,13 +32,13 @@ class _Part:
     step: Step
 
     def __str__(self) -> str:
-        """Return what messages call the part."""
+        """Return the name of the part in messages."""
         return f"of origins {self.rows.start} to {self.rows.stop - 1}"
 
 
 @dataclass(eq=False)
 class _Study:
-    """What all parts share; pickled for other processes."""
+    """The data that all parts share; pickled for other processes."""
 
     matrix: Matrix
     key: str
@@ -59,19 +59,12 @@ class _Study:
 
 @dataclass
 class PassesByWorkers(Passes):
-    """
-    The passes over a matrix by the workers of an executor.
-
-    Attributes
-    ----------
-    matrix : Matrix
-    executor : Executor
-    """
+    """The passes over a matrix by the workers of an executor."""
 
     executor: Executor
 
     def __post_init__(self) -> None:
-        """Name what the workers keep between passes."""
+        """Name the data that workers keep between passes."""
         self._study = _Study(self.matrix, uuid.uuid4().hex, traveltime_lab.__version__)
 
     def run(self, step_of: StepOf) -> list[Any]:

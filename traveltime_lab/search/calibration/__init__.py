@@ -1,1 +1,1 @@
-"""Factors of speeds from measured travel times: trips and their routes, the fit, and what the data determine."""
+"""Factors of speeds from measured travel times: trips, routes, the fit, and the factors that the data determine."""

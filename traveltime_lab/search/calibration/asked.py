@@ -32,7 +32,7 @@ def asked_trips(measured: Measured) -> AskedTable:
 
 
 def as_observed(trips: pd.DataFrame) -> pd.DataFrame:
-    """Return the table that `calibrate_speeds` takes for trips of a receipt; any other table as it is."""
+    """Return the table that `calibrate_speeds` takes for trips of a receipt; any other table unchanged."""
     if f"{_ENDS[0]}_lng" not in trips.columns:
         return trips
     points = {

@@ -61,7 +61,7 @@ class Calibration:
         (median of the absolute error divided by the measured time). With groups of hours, the rows ``"after, without
         hours"`` are for one set of factors for all hours.
     mode : {"walking", "cycling", "driving"}
-        Whose speeds the factors are for.
+        Mode of the speeds.
     n_without_route : int
         Trips that were left out because there is no route.
 
@@ -113,7 +113,7 @@ def calibrate_speeds(
     Fit factors of speeds by class of street to measured travel times.
 
     Trips are routed, the factors solved for from the seconds that routes spend on each class, and trips routed again at
-    the new speeds until the factors settle. Some trips are held out of the fit, to show what the factors are worth.
+    the new speeds until the factors settle. Some trips are held out of the fit, to validate the factors.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ def calibrate_speeds(
     Notes
     -----
     A trip uses a class if it spends at least 5 % of its time there. Connectors, turns, signals and ferries do not scale
-    with speeds and are taken as they are, and congestion stays that of the hour: the factors are of free-flow speeds.
+    with speeds and are used unchanged, and congestion stays that of the hour: the factors are of free-flow speeds.
     Trips beyond 1.345 standard deviations count less (Huber), so that a detour or a stop does not decide. Classes
     depend on each other where the condition index of the trips' seconds is above 30 (Belsley, Kuh and Welsch, 1980).
     Standard errors do not include the choice of routes.

@@ -153,7 +153,7 @@ def _standard_errors(design: FloatArray, residual: FloatArray, factors: FloatArr
     low, high = np.quantile(residual, [0.1587, 0.8413])
     variance = ((high - low) / 2.0) ** 2 * n / max(n - k, 1)
     covariance = np.linalg.inv(design.T @ design) * variance
-    # Of a factor f = 1 / x, by the delta method.
+    # Standard errors of the factors f = 1 / x, by the delta method.
     return np.asarray(np.sqrt(np.diag(covariance)) * factors**2)
 
 

@@ -76,7 +76,7 @@ def explain(
         It prints as sentences. Its attributes are ``is_reached``, ``travel_time``, ``reasons`` (a tuple of `Reason`),
         ``nearest_request`` (keyword arguments with which `time_filter` reaches the destination; None if it is already
         reached, or if none were found), ``parts`` (what the travel time consists of) and ``weekday_morning`` (the date
-        that this stands for, if it was asked for).
+        that this stands for, if the question has it).
 
     Raises
     ------
@@ -106,9 +106,9 @@ def explain(
     -----
     The nearest request differs as little as possible from the given one. Doubling a number costs as much as departing
     an hour earlier or later (six hours and more cost less than that); doubling the travel time costs twice as much, an
-    additional transfer half as much. Another type of transportation is suggested only if the given one cannot reach the
-    destination at all. The search for longer travel times extends to 12 hours (a week on streets), but suggestions do
-    not exceed 4 hours. Other departure times are considered within a day of the given one and, if no ride is found
+    additional transfer half as much. A different type of transportation is suggested only if the given one cannot reach
+    the destination at all. The search for longer travel times extends to 12 hours (a week on streets), but suggestions
+    do not exceed 4 hours. Other departure times are considered within a day of the given one and, if no ride is found
     there, on the nearest days with different services. If nothing but the time has to change but for more than an hour,
     nearer times with other changes are considered, too.
 

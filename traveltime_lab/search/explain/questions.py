@@ -60,8 +60,8 @@ def cost(given: Question, other: Question) -> float:
     """
     Return the distance of a question from the given one.
 
-    Assumed costs: doubling the travel time 2, doubling another number 1, an additional transfer 0.5, other vehicles 1,
-    another time 1 for each hour up to six hours and 0.5 more for each doubling of these.
+    Assumed costs: doubling the travel time 2, doubling any other number 1, an additional transfer 0.5, other vehicles
+    1, a different time 1 for each hour up to six hours and 0.5 more for each doubling of these.
     """
     means, others = given.transportation, other.transportation
     total = 2.0 * math.log2(other.limit / given.limit)

@@ -130,7 +130,7 @@ class Explanation:
     n_changes : int
         Number of transfers of that itinerary.
     weekday_morning : date or None
-        The date of ``"weekday_morning"``, if that was asked for and a timetable is used; see `Network.typical_day`.
+        The date of ``"weekday_morning"``, if the question has it and a timetable is used; see `Network.typical_day`.
 
     Examples
     --------

@@ -23,7 +23,7 @@ from traveltime_lab.search.explain.relaxations import Pair
 from traveltime_lab.search.pairs import component_of
 from traveltime_lab.streets.snapping import OUTSIDE, SNAPPED, crosses_motorway, on_closed_streets
 
-#: Options that are kept where another type has them too.
+#: Options that are kept for a different type that has them too.
 _KEPT: Final = ("traffic_model", *SPEED_OPTIONS)
 #: A street this much farther away than the nearest one is worth mentioning (assumed).
 _MOVED_M: Final = 3.0
@@ -229,7 +229,7 @@ def _main_distance(pair: Pair, question: Question, side: str | None) -> float | 
 
 
 def by_other_means(pair: Pair, question: Question) -> list[Question]:
-    """Return questions that reach the destination with another type of transportation, nearest first."""
+    """Return questions that reach the destination with a different type of transportation, nearest first."""
     means = question.transportation
     kinds: list[str] = [kind for kind in BASE_MODES if kind != means.type]
     by_ferry = with_ferry(means.mode)

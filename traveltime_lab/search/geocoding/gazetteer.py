@@ -92,10 +92,6 @@ class Gazetteer:
     """
     Search index of the names and addresses of a network.
 
-    Parameters
-    ----------
-    network : Network
-
     Attributes
     ----------
     entries : DataFrame
@@ -199,10 +195,6 @@ class Gazetteer:
         """
         Return the entries that match a text, with their scores.
 
-        Parameters
-        ----------
-        query : str
-
         Returns
         -------
         entries : int64 array
@@ -217,8 +209,8 @@ class Gazetteer:
         The context of a place (its street, suburb, city, postcode and country) matches too, but at least one word of
         the name or address of an entry must match. Results are the entries that match the largest number of tokens,
         which must be at least half of them, and those whose name or address has all tokens before the first comma. If
-        none matches all tokens, the latter are the only results, for the source may not know in which city a street
-        is.
+        none matches all tokens, the latter are the only results, because the source may not contain the city of a
+        street.
         """
         parts = [part for part in map(tokens_of, query.split(",")) if part]
         n_tokens = sum(len(part) for part in parts)

@@ -150,7 +150,7 @@ class Nominatim:
         if not isinstance(found, list):
             raise self._strange("search")
         table = self._results(found[: int(limit)], "search", format_name, exclude_country)
-        # A server knows one box, which is that of `bounds`.
+        # A server takes one box, which is that of `bounds`.
         return table if focus is None or bounds is None else nearest_first(table, *check_focus(focus))
 
     def reverse_geocode(

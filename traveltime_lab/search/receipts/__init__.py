@@ -1,1 +1,1 @@
-"""Receipts: what a result is the answer to, recorded by each search; `traveltime_lab.search.replay` asks again."""
+"""Receipts: how a result was computed, recorded by each search; `traveltime_lab.search.replay` repeats the search."""

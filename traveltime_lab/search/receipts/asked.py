@@ -19,7 +19,7 @@ from traveltime_lab.errors import DataError
 from traveltime_lab.points import Points, as_table, coordinates, loose_points
 from traveltime_lab.search.receipts.digest import digest_of_arrays
 
-#: Largest number of rows of a table that a receipt holds (assumed: about 0.5 MB of text); of larger ones it has a hash.
+#: Largest number of rows of a table that a receipt holds (assumed: about 0.5 MB of text); larger ones are hashed.
 MOST_ROWS: Final = 10_000
 
 

@@ -1,8 +1,8 @@
 """
 A hash of the content of a table, which is the same after the table was written to Parquet and read again.
 
-Labels, column names and values count; what a file may change without changing a value does not: the width of whole
-numbers, the encoding of texts, the order of categories, the unit in which moments are stored.
+Labels, column names and values count; properties that a file may change without a change of values do not: the width of
+whole numbers, the encoding of texts, the order of categories, the unit in which moments are stored.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def _is_counted(labels: pd.Index) -> bool:
 
 
 def _bytes_of(values: Any) -> Iterable[bytes]:
-    """Yield the content of a column; of two pieces of a column, it is that of the whole column."""
+    """Yield the content of a column; the contents of two pieces are together that of the whole column."""
     if isinstance(values, pd.MultiIndex):
         values = values.to_flat_index()
     column = pd.Series(values).reset_index(drop=True)

@@ -1,7 +1,7 @@
 """
 The receipt that goes along with a result, in its ``attrs``.
 
-A receipt costs a search some microseconds: it keeps references to what was asked (coordinates, labels, options, a few
+A receipt costs a search some microseconds: it keeps references to the question (coordinates, labels, options, a few
 facts about the network, but not the network), and becomes text when it is shown or a file is written. pandas
 copies ``attrs`` deeply in every operation, so a receipt is its own copy.
 """
@@ -55,7 +55,7 @@ _NOT_ASKED: Final = ("network", "progress", "executor")
 
 
 class NetworkFacts(NamedTuple):
-    """What a receipt says about a network; it does not keep the network alive."""
+    """The facts of a receipt about a network, which do not keep it alive."""
 
     fingerprint: str
     timezone: str
@@ -84,13 +84,13 @@ class NetworkFacts(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """What was asked: the function, its arguments, its tables and the network."""
+    """The question: the function, its arguments, its tables and the network."""
 
     function: str
     arguments: Mapping[str, Any]
     tables: Mapping[str, AskedTable]
     network: NetworkFacts
-    #: The date of ``"weekday_morning"``, if it was asked for and a timetable is used.
+    #: The date of ``"weekday_morning"``, if the question has it and a timetable is used.
     day: dt.date | None = None
     with_points: bool = True
 
@@ -136,7 +136,7 @@ def with_receipt(function: _F) -> _F:
 
 
 def asked_of(function: str, given: Mapping[str, Any], defaults: Mapping[str, Any]) -> Asked:
-    """Return what a call with valid arguments has asked."""
+    """Return the question of a call with valid arguments."""
     arguments, tables = {name: value for name, value in defaults.items() if name not in _NOT_ASKED}, {}
     for name, value in given.items():
         if name in _POINTS or (name == "pairs" and isinstance(value, pd.DataFrame)):
@@ -150,7 +150,7 @@ def asked_of(function: str, given: Mapping[str, Any], defaults: Mapping[str, Any
 
 
 def plain_argument(value: Any) -> Any:
-    """Return an argument as values of JSON from which the same call can be made."""
+    """Return an argument as values of JSON that reproduce the call."""
     if isinstance(value, enum.Enum):
         return value.value
     if isinstance(value, np.datetime64):

@@ -1,1 +1,1 @@
-"""Read the receipt of a result, and ask its question again; `traveltime_lab.search.receipts` records it."""
+"""Read the receipt of a result, and repeat its search; `traveltime_lab.search.receipts` records it."""

@@ -26,7 +26,7 @@ _NONE = "has no receipt of traveltime_lab"
 @explained_keywords
 def receipt(result: Any) -> Report:
     """
-    Return the receipt of a result: what was asked, of which network, and a hash of the answer.
+    Return the receipt of a result: the question, the network, and a hash of the answer.
 
     Every result of a search has one in its ``attrs``, and so do the files that are written from it: Parquet and
     GeoParquet by ``to_parquet``, the datasets of `write_matrix` and `write_areas`, and the exports of `TravelTimeMap`.
@@ -50,15 +50,15 @@ def receipt(result: Any) -> Report:
         - ``network``: ``fingerprint``, ``timezone``, ``source``, ``files`` (name, size, date and SHA-256 of each file
           that it was built from), and ``changes`` if it has had any (see `Network.with_changes`).
         - ``licence``: what must be shown with the data.
-        - ``versions``: of this package and of shapely.
-        - ``answer``: ``rows`` and ``digest``, a hash of the table as it is now, or in the file. A table that was
-          filtered or edited has another one than the answer. GeoJSON has the hash that the table had when it was
+        - ``versions``: the versions of this package and of shapely.
+        - ``answer``: ``rows`` and ``digest``, a hash of the table now, or in the file. A table that was
+          filtered or edited has a different one than the answer. GeoJSON has the hash that the table had when it was
           written.
 
     Raises
     ------
     InputError
-        If a table has no receipt, as one that was made from several results.
+        If a table has no receipt, such as one that combines several results.
     MissingFileError
         If the file does not exist.
     DataError
@@ -66,7 +66,7 @@ def receipt(result: Any) -> Report:
 
     See Also
     --------
-    replay : Ask again.
+    replay : Repeat the search.
 
     Examples
     --------

@@ -1,5 +1,5 @@
 """
-Ask the question of a receipt again (`replay`).
+Repeat the search of a receipt (`replay`).
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ _ANSWERS: Final[Mapping[str, Callable[..., Any]]] = {
 @dataclass(frozen=True, eq=False)
 class Replay:
     """
-    What came of asking again; see `replay`.
+    Result of a repetition; see `replay`.
 
     Attributes
     ----------
@@ -88,8 +88,7 @@ class Replay:
     digest : str
         Hash of the new answer.
     differences : tuple of str
-        What is not as it was: the answer, the version, the files of the network, the network. Empty if all is the same,
-        so never if the answer is not.
+        Differences of the answer, the version, the files of the network, and the network. Empty if there are none.
     answer : DataFrame, GeoDataFrame or Calibration
         The new answer, with its own receipt.
 
@@ -127,7 +126,7 @@ def replay(
     observed: pd.DataFrame | None = None,
 ) -> Replay:
     """
-    Ask the question of a receipt again, and compare the answers.
+    Repeat the search of a receipt, and compare the answers.
 
     Parameters
     ----------
@@ -135,7 +134,7 @@ def replay(
         A receipt, or what the function `receipt` reads one from.
     network : Network
         The network of the receipt. If the receipt is of a network with changes and this one is the network before them,
-        the changes are made first.
+        the changes are applied first.
     origins, destinations, opportunities, places, points, pairs, observed : optional
         The tables of the question that the receipt has only a hash of, because they have more than 10,000 rows, labels
         other than whole numbers and texts, or were written by `write_matrix` or `write_areas`.
@@ -148,23 +147,23 @@ def replay(
     Raises
     ------
     InputError
-        If there is no receipt, or a table is missing or has another hash than the one of the receipt.
+        If there is no receipt, or a table is missing or its hash differs from that of the receipt.
     UnsupportedError
         If the receipt is that of a map, which has code to run instead.
     DataError
-        If the receipt is damaged or of another version.
+        If the receipt is damaged or of a different version.
     MissingFileError
         If the file does not exist.
 
     See Also
     --------
-    receipt : What a result is the answer to.
+    receipt : Return the receipt of a result.
 
     Notes
     -----
-    Another network or version is a difference, not an error: the question is asked all the same. Files are compared by
-    their SHA-256, so that a change that no answer depends on is noticed, too. The date of ``"weekday_morning"`` is that
-    of the receipt, also if the network has a different one.
+    A different network or version is a difference, not an error: the search is repeated nevertheless. Files are
+    compared by their SHA-256, so that a change that no answer depends on is noticed, too. The date of
+    ``"weekday_morning"`` is that of the receipt, also if the network has a different one.
 
     Examples
     --------

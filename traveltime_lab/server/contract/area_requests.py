@@ -1,4 +1,4 @@
-"""What the endpoints of cells and postcode zones accept, as types; see `traveltime_lab.server.contract.requests`."""
+"""Types of the requests for cells and postcode zones; see `traveltime_lab.server.contract.requests`."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class FastGeohashSearches(FastSearches):
 
 
 class CellRequest(Request, kw_only=True):
-    """What requests for cells have."""
+    """Base of the requests for cells."""
 
     properties: Statistics
     unions: Combinations | None = None

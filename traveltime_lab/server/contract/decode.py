@@ -3,11 +3,11 @@ Bytes to typed requests: fast if they are right, with their faults under JSON pa
 
 msgspec decodes and checks in one pass but stops at the first fault. Only then is the body walked along the same types,
 part by part: a part that matches its type is decoded at once, a faulty one is taken apart further. This finds all
-faults, and forgives what the contract forgives: whole numbers written as 900.0. It ends at the hundredth fault.
+faults, and is as tolerant as the contract: whole numbers written as 900.0. It ends at the hundredth fault.
 
 Whatever a body holds, this takes time and memory that grow with its length only, and little of either. Objects are
-taken apart without decoding their values, the length of an array is known before its items are decoded, and what no
-type asks for is never decoded.
+taken apart without decoding their values, the length of an array is known before its items are decoded, and fields
+that no type has are never decoded.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _T = TypeVar("_T")
 #: A part of a body, which is not copied.
 Part: TypeAlias = "memoryview[int]"
 
-#: A check of what types cannot say. It gets a request, in which `UNSET` stands for whatever has a fault already, and
+#: A check beyond types. It gets a request, in which `UNSET` stands for faulty values, and
 #: reports a path and a text for each fault.
 Rule = Callable[[Any, Callable[[str, str], None]], None]
 
@@ -91,7 +91,7 @@ def decode(body: bytes | bytearray, kind: type[_T], rules: tuple[Rule, ...] = ()
     kind : type
         A struct of `traveltime_lab.server.contract.requests`.
     rules : tuple of callables
-        What types cannot say, in order.
+        Checks beyond types, in order.
 
     Returns
     -------
@@ -113,7 +113,7 @@ def decode(body: bytes | bytearray, kind: type[_T], rules: tuple[Rule, ...] = ()
                 _raise_if_not_text(error)
                 checkpoint()
         if request is UNSET:
-            # What is no object is not taken apart, so its syntax has to be checked here.
+            # Non-objects are not parsed further, so their syntax has to be checked here.
             part = memoryview(body) if body[:1] == b"{" else memoryview(msgspec.json.decode(body, type=Raw))
             request = _walk(part, _described(key), "obj", found)
         checkpoint()
@@ -135,7 +135,7 @@ def convert(value: object, kind: type[_T], rules: tuple[Rule, ...] = ()) -> _T:
 
 
 def _apply(rules: tuple[Rule, ...], request: object, found: _Collected) -> None:
-    """Collect what rules report about a request."""
+    """Collect the reports of rules about a request."""
     if request is not UNSET:
         for rule in rules:
             rule(request, found.add)
@@ -148,7 +148,7 @@ def _decoder(kind: Any) -> msgspec.json.Decoder[Any]:
 
 
 def _read_text(kind: type[Moment], value: object) -> Moment:
-    """Return a value of a type that msgspec does not know: there is one."""
+    """Return a value of the one type that msgspec does not support."""
     if not isinstance(value, str):
         raise ValueError(_expected("a string", memoryview(msgspec.json.encode(value))))
     return kind(value)
@@ -287,7 +287,7 @@ def _walk_struct(part: Part, kind: inspect.StructType, path: str, found: _Collec
 
 @cache
 def _parts_of(kind: type[msgspec.Struct]) -> type[msgspec.Struct]:
-    """Return a struct with the fields of another one that keeps their values as they are in the body."""
+    """Return a struct with the same fields, which keeps their values as bytes of the body."""
     fields = msgspec.structs.fields(kind)
     return msgspec.defstruct(
         f"{kind.__name__}Parts",
@@ -360,7 +360,7 @@ def _spans(part: Part) -> Iterator[tuple[Int64Array, Int64Array]]:
     while at >= 0:
         n, at = item_spans(text, at, begins, ends)
         if n == 1 and at < 0 and not bytes(part[begins[0] : ends[0]]).strip():
-            # What is left is blank: an empty array, because its syntax is known to be right.
+            # The rest is blank: an empty array, because its syntax has been checked.
             return
         yield begins[:n], ends[:n]
 
@@ -377,7 +377,7 @@ def _count(part: Part, *, most: int) -> int:
 
 
 def _scalar_fault(value: object, part: Part, kind: inspect.Type) -> str | None:
-    """Return what is wrong with a value that is no object and no array, None if nothing is."""
+    """Return the fault of a value that is neither an object nor an array, or None."""
     if isinstance(kind, inspect.LiteralType):
         return None if isinstance(value, str) and value in kind.values else _not_one_of(part, kind.values)
     if isinstance(kind, inspect.BoolType):
@@ -446,6 +446,6 @@ def _text_of(part: Part) -> str | None:
 
 
 def _shown_part(part: Part) -> str:
-    """Return a part in words, or as it is written."""
+    """Return a part in words, or its text."""
     named = {"{": "an object", "[": "an array"}.get(_first(part))
     return named or shown(bytes(part[: 4 * LONGEST_SHOWN + 4]).decode("utf-8", "replace"))

@@ -27,7 +27,7 @@ class Explanation(NamedTuple):
     Attributes
     ----------
     code : int
-        ``error_code``. Where the contract knows none it is the status.
+        ``error_code``; the status if the contract has none.
     status : int
     meaning, remedy : str
         When the service answers this, and what the client can do.
@@ -103,15 +103,15 @@ class Failure(Exception):  # noqa: N818 - an answer, not a bug
     Parameters
     ----------
     status : int
-        Of HTTP.
+        Status of HTTP.
     code : int
-        Of the contract. Where the contract knows none it is the status, which no published code can be mistaken for.
+        Code of the contract. If it has none, the status, which differs from all published codes.
     description : str
         In words, for people.
     info : mapping of str to sequence of str, optional
         ``additional_info``.
     headers : mapping of str to str, optional
-        Of the answer.
+        Headers of the answer.
     """
 
     def __init__(
@@ -162,7 +162,7 @@ def syntax_failure(text: str) -> Failure:
     return Failure(400, SYNTAX, "Failed to parse json - syntax error", {"syntax_errors": [text]})
 
 
-#: What codes of searches mean, unless a failure knows more.
+#: Meanings of the codes of searches, for failures without a description.
 _OF_SEARCHES: Final = {
     NO_FARES: "There are no fares for the places of the search",
     NO_TIMETABLE: "There is no timetable for the places and the time of the search",
@@ -171,21 +171,21 @@ _OF_SEARCHES: Final = {
 
 
 def plain_failure(status: int, description: str, headers: Mapping[str, str] | None = None) -> Failure:
-    """Return a failure for which the contract knows a status but no code."""
+    """Return a failure for which the contract has a status but no code."""
     return Failure(status, status, description, None, headers)
 
 
 class SearchFailure(Failure):
     """
-    A `Failure` of one search; of several in a request, the first is answered.
+    A `Failure` of one search; the first one in a request is answered.
 
     Parameters
     ----------
     code : int
-        Of the contract.
+        Code of the contract.
     search_id : str
     description : str, optional
-        In words, if more is known than what the code means.
+        Text for the case at hand; by default the meaning of the code.
     """
 
     def __init__(self, code: int, search_id: str, description: str | None = None) -> None:

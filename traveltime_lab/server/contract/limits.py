@@ -1,7 +1,7 @@
 """
 Every number that the contract limits, in one place. Source: docs/contract.md, 3.9 unless said otherwise.
 
-What the library limits as well comes from it.
+Limits that the library has as well are taken from there.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ MAX_PROTO_BODY: Final = 15 * MAX_PROTO_TARGETS
 #: Seconds; docs/contract.md, 8.3.
 MAX_STATION_TIME_S: Final = 1_800
 MAX_GEOCODING_RESULTS: Final = 50
-#: Where the contract states no upper limit, larger numbers mean these: no place is farther, no journey is longer, no
+#: Larger numbers mean these where the contract states no upper limit: no place is farther, no journey is longer, no
 #: trip has more changes.
 FARTHEST_M: Final = MAX_THRESHOLD_M
 LONGEST_S: Final = MAX_OPTION_S

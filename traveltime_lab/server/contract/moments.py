@@ -14,10 +14,6 @@ class Moment:
     """
     A date-time of a request, read when the request is decoded.
 
-    Parameters
-    ----------
-    text : str
-
     Raises
     ------
     ValueError

@@ -52,7 +52,7 @@ def number_values(
     wanted: Collection[str], seconds: AnyArray | Sequence[int], metres: AnyArray | Sequence[int] | None
 ) -> dict[str, list[Any]]:
     """
-    Return the values of the wanted properties that are computed from the whole seconds and metres of trips, by name.
+    Return the values of the properties that are computed from the whole seconds and metres of trips, by name.
 
     Without metres, properties that need them are left out.
     """

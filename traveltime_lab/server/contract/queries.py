@@ -1,5 +1,5 @@
 """
-What the GET endpoints accept, as types, and the POST requests they stand for.
+Types of the query strings of GET endpoints, and the POST requests they stand for.
 
 Ids in their answers are ours: no source has those of the service (docs/contract.md, 14.4).
 """
@@ -138,7 +138,7 @@ def read_query(query: Mapping[str, str], kind: type[_T]) -> _T:
 
 
 def _as(text: str, kind: inspect.Type) -> Any:
-    """Return a text as the plain value that its type can check; what cannot be read stays a text."""
+    """Return a text as the plain value that its type can check; return the text if it cannot be read."""
     if isinstance(kind, inspect.UnionType):
         kind = next(option for option in kind.types if not isinstance(option, inspect.NoneType))
     if isinstance(kind, inspect.BoolType):

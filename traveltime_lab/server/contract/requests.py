@@ -1,5 +1,5 @@
 """
-What the JSON endpoints accept, as types: names, defaults and limits of the contract.
+Types of the requests of the JSON endpoints, with the names, defaults and limits of the contract.
 
 The same classes decode requests (msgspec), list their faults (`traveltime_lab.server.contract.decode`) and describe the
 service (`traveltime_lab.server.openapi`). A field that is ``None`` was null or absent, which mean the same.
@@ -98,7 +98,7 @@ class SimpleRange(Struct):
 
     @property
     def max_results(self) -> int:
-        """The number of journeys that are wanted."""
+        """The number of journeys to return."""
         return 1
 
 
@@ -166,7 +166,7 @@ PLACES_OF_OPTIONS: Mapping[str, str] = {
 
 class Search(Misplaced, kw_only=True):
     """
-    What all searches have.
+    Base of all searches.
 
     The properties stand for fields that not every kind of search has; where there is such a field it takes their place.
     """
@@ -203,7 +203,7 @@ class Search(Misplaced, kw_only=True):
 
     @property
     def properties(self) -> Sequence[str] | None:
-        """What is wanted in the answer."""
+        """The properties in the answer."""
         return None
 
     @property
@@ -213,7 +213,7 @@ class Search(Misplaced, kw_only=True):
 
 
 class Request(Struct, kw_only=True):
-    """What all requests may have; see `Search` about the properties."""
+    """Base of all requests; see `Search` about the properties."""
 
     @property
     def departure_searches(self) -> Sequence[Search] | None:
@@ -260,14 +260,20 @@ RouteTargets: TypeAlias = Annotated[list[str], Meta(min_length=1, max_length=lim
 class LocatedSearch(Search, kw_only=True):
     """A search about locations of its request: its own, at which all trips begin or end, and its targets."""
 
-    #: The names of the fields.
-    own_field: ClassVar[str] = ""
-    targets_field: ClassVar[str] = ""
-
     @property
     def properties(self) -> Sequence[str]:
-        """What is wanted about each target."""
+        """The properties of each target in the answer."""
         raise NotImplementedError
+
+    @property
+    def own_field(self) -> str:
+        """The name of the field of its own location."""
+        return "departure_location_id" if hasattr(self, "departure_location_id") else "arrival_location_id"
+
+    @property
+    def targets_field(self) -> str:
+        """The name of the field of its targets."""
+        return "arrival_location_ids" if hasattr(self, "arrival_location_ids") else "departure_location_ids"
 
     @property
     def own_id(self) -> str:
@@ -298,9 +304,6 @@ class MatrixDeparture(MatrixSearch, kw_only=True):
     arrival_location_ids: Targets
     departure_time: Moment
 
-    own_field: ClassVar[str] = "departure_location_id"
-    targets_field: ClassVar[str] = "arrival_location_ids"
-
 
 class MatrixArrival(MatrixSearch, kw_only=True):
     """Travel times from many places to one."""
@@ -308,9 +311,6 @@ class MatrixArrival(MatrixSearch, kw_only=True):
     arrival_location_id: str
     departure_location_ids: Targets
     arrival_time: Moment
-
-    own_field: ClassVar[str] = "arrival_location_id"
-    targets_field: ClassVar[str] = "departure_location_ids"
 
 
 class MatrixRequest(Request, kw_only=True):
@@ -336,18 +336,12 @@ class FastOneToMany(FastMatrixSearch, kw_only=True):
     departure_location_id: str
     arrival_location_ids: FastTargets
 
-    own_field: ClassVar[str] = "departure_location_id"
-    targets_field: ClassVar[str] = "arrival_location_ids"
-
 
 class FastManyToOne(FastMatrixSearch, kw_only=True):
     """Travel times from many places to one."""
 
     arrival_location_id: str
     departure_location_ids: FastTargets
-
-    own_field: ClassVar[str] = "arrival_location_id"
-    targets_field: ClassVar[str] = "departure_location_ids"
 
 
 class FastMatrixSearches(FastSearches):
@@ -379,9 +373,6 @@ class RouteDeparture(RouteSearch, kw_only=True):
     arrival_location_ids: RouteTargets
     departure_time: Moment
 
-    own_field: ClassVar[str] = "departure_location_id"
-    targets_field: ClassVar[str] = "arrival_location_ids"
-
 
 class RouteArrival(RouteSearch, kw_only=True):
     """Routes from others to one place."""
@@ -389,9 +380,6 @@ class RouteArrival(RouteSearch, kw_only=True):
     arrival_location_id: str
     departure_location_ids: RouteTargets
     arrival_time: Moment
-
-    own_field: ClassVar[str] = "arrival_location_id"
-    targets_field: ClassVar[str] = "departure_location_ids"
 
 
 class RoutesRequest(Request, kw_only=True):

@@ -1,5 +1,5 @@
 """
-What the JSON endpoints answer, as types: for the description of the service, and for tests that hold answers to it.
+Types of the answers of the JSON endpoints: for the description of the service, and for tests that compare answers.
 """
 
 from __future__ import annotations
@@ -209,7 +209,7 @@ _KINDS: Mapping[str, Any] = {
 
 
 def _properties(name: str, properties: Iterable[str]) -> Any:
-    """Return the class of an answer with some properties of trips; those that were not asked for are left out."""
+    """Return the class of an answer with some properties of trips; those that were not requested are left out."""
 
     def kind_of(each: str) -> Any:
         row = PROPERTIES[each]

@@ -1,7 +1,7 @@
 """
-What types cannot say about a request: ids, references, counts over several arrays, windows.
+Checks of requests beyond types: ids, references, counts over several arrays, windows.
 
-Each rule gets a request in which `UNSET` stands for whatever has a fault already, and reports paths and texts.
+Each rule gets a request in which `UNSET` stands for faulty values, and reports paths and texts.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def iter_combinations(request: Request) -> Iterator[tuple[str, Combination]]:
 
 
 def _numbered(arrays: dict[str, object], kind: type[_T]) -> Iterator[tuple[str, _T]]:
-    """Yield paths and items of arrays, without what is faulty."""
+    """Yield paths and items of arrays, without faulty ones."""
     for path, array in arrays.items():
         for i, item in enumerate(array if isinstance(array, list) else ()):
             if isinstance(item, kind):
@@ -57,7 +57,7 @@ def _numbered(arrays: dict[str, object], kind: type[_T]) -> Iterator[tuple[str, 
 
 
 def has_search(request: Request, report: Report) -> None:
-    """Check that there is a search, in whatever array."""
+    """Check that there is a search in any array."""
     found = request.arrival_searches
     if is_faulty(found):
         return

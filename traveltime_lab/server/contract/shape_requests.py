@@ -1,4 +1,4 @@
-"""What the endpoints of shapes accept, as types; see `traveltime_lab.server.contract.requests`."""
+"""Types of the requests for shapes; see `traveltime_lab.server.contract.requests`."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """
-What each endpoint does with a checked request.
+The endpoints, which search and answer checked requests.
 
 `table` lists the endpoints; the other modules answer them.
 """

@@ -22,7 +22,7 @@ from traveltime_lab.surfaces.grids import Grid
 
 
 class Cell(msgspec.Struct, gc=False):
-    """A cell with the statistics that were asked for."""
+    """A cell with the requested statistics."""
 
     id: str
     properties: dict[str, int]
@@ -82,7 +82,7 @@ def find_cells(
 
 
 def combined(members: list[CellTimes], *, is_union: bool) -> CellTimes:
-    """Return the cells in any of several answers, or in all; of no searches there are none."""
+    """Return the cells in any of several answers, or in all; no cells without searches."""
     if not members:
         nothing = np.zeros(0, np.int32)
         return CellTimes(np.zeros(0, dtype=object), nothing, nothing, nothing)
@@ -90,7 +90,7 @@ def combined(members: list[CellTimes], *, is_union: bool) -> CellTimes:
 
 
 def _listed(times: CellTimes, wanted: list[str]) -> list[Cell]:
-    """Return cells with the statistics that were asked for."""
+    """Return cells with the requested statistics."""
     names = times.cell.tolist()
     if not wanted:
         return [Cell(name, {}) for name in names]

@@ -1,4 +1,4 @@
-"""What journeys cost, as in docs/contract.md, 6.3."""
+"""Costs of journeys, as in docs/contract.md, 6.3."""
 
 from __future__ import annotations
 
@@ -24,10 +24,6 @@ _LARGEST: Final = 2**31 - 1
 def fares_entry(route: Route) -> dict[str, Any] | None:
     """
     Return the fares of a route: which parts each ticket pays for, and what all of them cost.
-
-    Parameters
-    ----------
-    route : Route
 
     Returns
     -------

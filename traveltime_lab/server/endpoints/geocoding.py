@@ -23,7 +23,7 @@ from traveltime_lab.server.contract.errors import Failure, plain_failure, schema
 from traveltime_lab.server.endpoints.maps import features
 from traveltime_lab.server.postcodes import Zones
 
-#: Places that a search by name returns unless asked for another number (assumed; the contract shows none).
+#: Default number of places that a search by name returns (assumed; the contract has none).
 _DEFAULT_RESULTS: Final = 10
 
 
@@ -49,7 +49,7 @@ def search(call: Call, query: queries.SearchQuery) -> Answer:
                 _geocoder(call, language),
                 call.zones,
                 query.query,
-                # What is left out makes room for others.
+                # Places that are left out make room for others.
                 limit=library.MAX_RESULTS if left_out else most,
                 within_country=query.within_country,
                 bounds=None if query.bounds is None else queries.read_bounds(query.bounds),
@@ -106,7 +106,7 @@ def _features(call: Call, found: list[dict[str, Any]], language: str) -> Answer:
         geometry = {"type": "Point", "coordinates": [place["lng"], place["lat"]]}
         listed.append({"type": "Feature", "geometry": geometry, "properties": properties})
     body = msgspec.json.encode({"type": "FeatureCollection", "features": listed})
-    # Networks know one name of each place, in no particular language.
+    # Networks have one name of each place, in no particular language.
     return Answer(body, headers={} if call.nominatim is None else {"Content-Language": language})
 
 
@@ -120,7 +120,7 @@ def _geocoded(
     ----------
     atlas : Atlas
     nominatim : Nominatim, optional
-        What to ask instead of the networks and the zones.
+        Server to query instead of the networks and the zones.
     zones : Zones, optional
         Postcodes, which are preferred to those in the addresses of networks.
     query : str
@@ -212,7 +212,7 @@ def _reverse_geocoded(
 
 
 def _places(table: gpd.GeoDataFrame) -> list[dict[str, Any]]:
-    """Return the rows of a table of places, without what is empty."""
+    """Return the rows of a table of places, without empty values."""
     names = [*library.TEXTS, *(["score"] if "score" in table else [])]
     rows = table[names].to_dict("records")
     return [

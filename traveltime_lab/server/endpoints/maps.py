@@ -1,4 +1,4 @@
-"""Answers about the maps themselves: what they can do, and which places they cover."""
+"""Answers about the maps themselves: their features, and the places that they cover."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from traveltime_lab.server.postcodes import Zones
 
 
 def features(item: Map, zones: Zones | None) -> dict[str, Any]:
-    """Return what a map can answer, as in docs/contract.md, 6.6."""
+    """Return the features of a map, as in docs/contract.md, 6.6."""
     available = set(item.types)
     supported = [
         {"search_type": f"arrival.{direction}", "transportation_mode": mode}
@@ -42,7 +42,7 @@ def map_info(atlas: Atlas, zones: Zones | None) -> dict[str, Any]:
 
 
 def supported_locations(atlas: Atlas, request: SupportedLocationsRequest) -> dict[str, Any]:
-    """Return which maps cover which locations, in the order in which searches ask them."""
+    """Return which maps cover which locations, in the order in which they are searched."""
     lng = np.array([location.coords.lng for location in request.locations])
     lat = np.array([location.coords.lat for location in request.locations])
     # A map with a place in the box of its streets comes before those with the place beside it; see `Atlas.covering`.

@@ -1,7 +1,7 @@
 """
-What the searches of all endpoints have in common: from a search of a request to a question of the library.
+Convert the searches of all endpoints to questions of the library.
 
-A moment was read when the request was decoded, and the transportation and snapping of the library are made from the
+A moment was read when the request was decoded, and the transportation and snapping of the library are built from the
 structs of the contract once; see `traveltime_lab.search.query` for the array-level searches that the endpoints call.
 """
 
@@ -47,7 +47,7 @@ _R = TypeVar("_R", bound="_Result")
 _A = TypeVar("_A")
 _M = TypeVar("_M")
 
-#: What a search without a moment is about. Source: docs/contract.md, 4.9.
+#: Moment of a search without one. Source: docs/contract.md, 4.9.
 TYPICAL: Final = "weekday_morning"
 _SECONDS: Final = (
     "pt_change_delay", "walking_time", "driving_time_to_station", "cycling_time_to_station", "parking_time",
@@ -73,7 +73,7 @@ class NoTimetableError(InputError):
 
 
 class RefusedError(SearchFailure):
-    """A map has not what a search needs."""
+    """A map lacks data that a search needs."""
 
 
 class _Result(Protocol):
@@ -94,7 +94,7 @@ def each_search(request: Request, kind: type[_T], answer: Callable[[str, _T], _R
     ----------
     request : Request
     kind : type
-        Of all its searches.
+        Type of all its searches.
     answer : callable
         Gets the JSON path of a search and the search.
 
@@ -184,7 +184,7 @@ def window_of(search: Search) -> SimpleRange | FullRange | None:
 
 
 def most_ways(search: Search) -> int:
-    """Return the largest number of ways to a place that a search asks for."""
+    """Return the largest number of ways to a place that a search requests."""
     window = window_of(search)
     return 1 if window is None else window.max_results or 1
 
@@ -213,7 +213,7 @@ def first_answer(maps: Sequence[_M], answer: Callable[[_M], _A]) -> _A:
     Parameters
     ----------
     maps : sequence
-        At least one map, or maps and what else `answer` needs, in the order in which to ask them.
+        At least one map, or maps with further arguments of `answer`, in the order in which to search them.
     answer : callable
 
     Raises
@@ -242,7 +242,7 @@ def question_of(
     network: Network, path: str, search: Search, *, limit: int, is_fast: bool = False, with_window: bool = True
 ) -> Query:
     """
-    Return the question that a search asks a network within a travel time.
+    Return a search within a travel time as a question about a network.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Answers with shapes: what lies within a travel time or a distance."""
+"""Answers with shapes: areas within a travel time or a distance."""
 
 from __future__ import annotations
 

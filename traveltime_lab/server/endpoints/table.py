@@ -1,5 +1,5 @@
 """
-The JSON endpoints: what each accepts, what it calls, what it answers. The same table makes routes and description.
+The table of JSON endpoints: requests, handlers and answers. Routes and OpenAPI document follow from it.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Endpoint:
     answer : callable
         From a `Call` to an `Answer`; raises `Failure`. Runs in a thread.
     request : type, str or None
-        Of the body, or of the query string of a GET; of Protocol Buffers the name of the message.
+        Type of the body, or of the query string of a GET; for Protocol Buffers the name of the message.
     result : str
         Name of the answer's schema.
     formats : tuple of str

@@ -1,5 +1,5 @@
 """
-Ways between the place of a search and others, with what the search asks for.
+Ways between the place of a search and others, with the properties that the search requests.
 
 `find_ways` takes the least that is enough: the arrays of a matrix, outlines of journeys, or whole routes.
 """
@@ -53,7 +53,7 @@ class Ways:
     breakdowns : list of length n, optional
         Metres by mode as in docs/contract.md, 6.2.
     totals : list of dict of str to float, or None, of length n, optional
-        What trips cost by currency; None for a trip with a ride whose fare is not known.
+        Cost of trips by currency; None for a trip with a ride of unknown fare.
     routes : list of Route, of length n, optional
     """
 
@@ -65,7 +65,7 @@ class Ways:
     routes: list[Route] | None = None
 
     def entries(self, wanted: Collection[str]) -> Iterator[Properties]:
-        """Return what was asked for of each way."""
+        """Return the requested properties of each way."""
         known: dict[str, Iterable[object]] = {**number_values(wanted, self.travel_time, self.distance)}
         if self.breakdowns is not None:
             known["distance_breakdown"] = self.breakdowns
@@ -79,7 +79,7 @@ class Ways:
         return map(Properties, *(known.get(name, repeat(UNSET, self.other.size)) for name in ON_THE_WIRE[: last + 1]))
 
     def by_place(self, wanted: Collection[str]) -> tuple[Int64Array, Iterable[Sequence[Properties]]]:
-        """Return the positions of the places that are reached, and what was asked for of the ways to each."""
+        """Return the positions of the places that are reached, and the requested properties of the ways to each."""
         entries, first = self.entries(wanted), np.flatnonzero(np.diff(self.other, prepend=-1))
         if first.size == self.other.size:
             return self.other, zip(entries, strict=True)

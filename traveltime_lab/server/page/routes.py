@@ -1,5 +1,5 @@
 """
-What the page loads: itself, its base map, and what it has to know about the networks.
+The resources of the page: itself, its base map, and its configuration.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def page_routes(
     ----------
     atlas : Atlas
     credentials : Credentials
-        Who may sign in without the link.
+        Pairs that may sign in without the link.
     sessions : Sessions
     answered : callable
         Wraps a handler that needs no credentials: checks the host and turns a `Failure` into an answer.
@@ -133,7 +133,7 @@ class _Page:
         return Response(content, headers=headers, media_type=media)
 
     async def sign_in(self, request: Request) -> Response:
-        """Let a browser in whose user knows an application id and its key."""
+        """Sign a browser in with an application id and its key."""
         body = b""
         async for chunk in request.stream():
             body += chunk
@@ -159,7 +159,7 @@ class _Page:
         return response
 
     async def config(self, request: Request) -> Response:
-        """Return what the page has to know about the networks."""
+        """Return the facts about the networks that the page needs."""
         app_id = self._signed_in(request)
         maps = await anyio.to_thread.run_sync(lambda: [_described(item) for item in self._atlas.maps])
         body = {
@@ -199,7 +199,7 @@ class _Pair(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class _Tiles:
-    """Tiles of the base map, those last asked for kept."""
+    """Tiles of the base map; the last ones that were requested are cached."""
 
     def __init__(self, atlas: Atlas) -> None:
         self._atlas = atlas
@@ -226,7 +226,7 @@ class _Tiles:
 
 
 def _described(item: Map) -> dict[str, Any]:
-    """Return a map as the page wants to know it."""
+    """Return the facts about a map that the page needs."""
     network = item.network
     west, south, east, north = network.bounds
     lng, lat = item.middle

@@ -28,7 +28,7 @@ def _digest(text: str) -> bytes:
 
 class Sessions:
     """
-    Who has been let in, for as long as the service runs. Tokens are kept as digests.
+    Sessions of browsers, for as long as the service runs. Tokens are kept as digests.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class Sessions:
             self._link = _digest(self.token), app_id
 
     def redeem(self, token: str) -> str | None:
-        """Return a new session for the token of the link, None if it is another one or has been used."""
+        """Return a new session for the token of the link, None if the token is wrong or has been used."""
         with self._lock:
             if self._link is None or not hmac.compare_digest(self._link[0], _digest(token)):
                 return None

@@ -1,5 +1,5 @@
 """
-The Protocol Buffers endpoints: what they check, what they call, how they say no.
+The Protocol Buffers endpoints: checks, searches and errors.
 
 Errors have the HTTP status and the headers that the public clients read (docs/contract.md, 8.8), and the JSON body.
 """
@@ -43,7 +43,7 @@ from traveltime_lab.surfaces.grids import Grid
 MEDIA: Final = "application/octet-stream"
 PREFIXES: Final = ("/api/v2", "/api/v3", "")
 
-#: Countries that some client knows, and the code some use for the United Kingdom. Source: docs/contract.md, 8.2.
+#: Countries of the public clients, and the code that some use for the United Kingdom. Source: docs/contract.md, 8.2.
 COUNTRIES: Final = frozenset(
     ("nl", "at", "uk", "be", "de", "fr", "ie", "lt", "us", "za", "ro", "pt", "ph", "nz", "no", "lv", "jp", "in", "id",
      "hu", "gr", "fi", "dk", "ca", "au", "sg", "ch", "es", "it", "pl", "se", "li", "mx", "sa", "rs", "si", "cz", "sk",
@@ -118,7 +118,7 @@ def is_proto_path(path: str) -> bool:
 
 
 def _check_path(call: Call) -> None:
-    """Raise a 404 for a country or mode that no client knows."""
+    """Raise a 404 for a country or mode that no client has."""
     country, mode = call.path["country"].lower(), call.path["mode"].lower()
     if country not in COUNTRIES and country not in {item.name.lower() for item in call.atlas.maps}:
         raise plain_failure(404, f"Unknown country {country!r}")
