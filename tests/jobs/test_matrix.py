@@ -251,7 +251,7 @@ def test_parts_that_are_lost_are_made_again(saved: Path, plain: Path, tmp_path: 
     arguments = (saved, HOMES, SHOPS)
     tl.write_matrix(*arguments, tmp_path / "a", part_size=300, progress=False, executor=Losing(4), **ON_FOOT)
     assert checksums(tmp_path / "a") == checksums(plain)
-    with pytest.raises(tl.UnfinishedJobError, match="workers ended 4 times while they made part"):
+    with pytest.raises(tl.UnfinishedJobError, match="workers ended 4 times while they computed part"):
         tl.write_matrix(*arguments, tmp_path / "b", part_size=300, progress=False, executor=Losing(999), **ON_FOOT)
 
 

@@ -77,7 +77,7 @@ def test_what_is_changed_counts(helsinki: Network) -> None:
     slower = again(helsinki, edges=edges)
     assert slower.edges_frame()["driving_kph_forward"].max() == edges["driving_kph_forward"].max()
     few = edges.iloc[helsinki.tables.restriction_edges[0] // 2 + 1 :]
-    with pytest.warns(UserWarning, match=r"\d+ of \d+ turn restrictions, whose edges are missing or others"):
+    with pytest.warns(UserWarning, match=r"\d+ of \d+ turn restrictions, whose edges are missing or different"):
         part = tl.build_network((helsinki.nodes_frame(), few))
     assert part.n_edges == len(few) and part.n_nodes < helsinki.n_nodes
     measured = again(helsinki, edges=edges.drop(columns="length_m"))
@@ -99,7 +99,7 @@ def test_what_is_lost_is_said(helsinki: Network, porto_alegre: Network) -> None:
 def test_numbers_of_other_rows_are_noticed(helsinki: Network) -> None:
     edges = helsinki.edges_frame()
     shifted = edges.iloc[5:].reset_index(drop=True)
-    with pytest.warns(UserWarning, match="turn restrictions, whose edges are missing or others"):
+    with pytest.warns(UserWarning, match="turn restrictions, whose edges are missing or different"):
         tl.build_network((helsinki.nodes_frame(), shifted))
 
 

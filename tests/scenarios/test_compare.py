@@ -128,7 +128,7 @@ def test_errors(nets: Any) -> None:
     )
     for one, other, message in (
         (areas, cells, "results of one function; got areas and cells"),
-        (areas, areas.iloc[1:], "about different origins or limits"),
+        (areas, areas.iloc[1:], "have different origins or limits"),
         (areas, 5, "after must be a table of results; got int"),
         (pd.DataFrame({"a": ["x"]}), areas, "before is no result of time_filter"),
         (pd.concat([cells, cells]), cells, "before has several rows for the same origin, cell"),

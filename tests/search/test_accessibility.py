@@ -421,7 +421,7 @@ def test_workers_that_cannot_be_used(town: tl.Network, homes: Any, sites: Any, m
     with pytest.raises(tl.InputError, match="does not take any work"):
         tl.accessibility(town, homes, sites, travel_time=600, executor=ended, **WALK)
     monkeypatch.setattr(Strange, "submit", lost)
-    with pytest.raises(tl.UnfinishedJobError, match=r"4 times while they made part of origins \d+ to \d+, perhaps"):
+    with pytest.raises(tl.UnfinishedJobError, match=r"4 times while they computed part of origins \d+ to \d+, perhaps"):
         tl.accessibility(town, homes, sites, travel_time=600, executor=Strange(), **WALK)
 
 
@@ -440,7 +440,7 @@ def test_another_version_on_a_worker(town: tl.Network, homes: Any, sites: Any, m
             return submit(*arguments)
 
     monkeypatch.setattr(Strange, "submit", elsewhere)
-    with pytest.raises(tl.InputError, match=r"a worker has traveltime_lab 9\.9, the process that asks has"):
+    with pytest.raises(tl.InputError, match=r"a worker has traveltime_lab 9\.9, the calling process has"):
         tl.accessibility(town, homes, sites, travel_time=600, executor=Strange(), **WALK)
 
 

@@ -157,7 +157,7 @@ def test_what_differs_is_said(town: Network, places: gpd.GeoDataFrame) -> None:
         assert not again.is_same, name
         n = len(answer)
         assert again.differences == (
-            f"the answer is another one: {n} rows with the hash {again.digest}, not {n} rows with {'0' * 32}",
+            f"the answer differs: {n} rows with the hash {again.digest}, not {n} rows with {'0' * 32}",
         )
         assert repr(again) == f"<Replay of {again.function}: {again.differences[0]}>"
 
@@ -225,7 +225,7 @@ def test_a_changed_byte_of_input_is_noticed(town: Network, bus: Path, places: gp
     again = tl.replay(answer, built(tmp_path, name="First street", gtfs=bus))
     assert again.is_same  # a name says nothing about times
     assert [text.partition(":")[0] for text in again.differences] == [
-        "the file town.osm has another SHA-256", "the network is another one"
+        "the SHA-256 of the file town.osm differs", "the network has changed"
     ]  # fmt: skip
     slow = town.with_changes(tl.SetSpeed(edges=0, kph=1, modes="walking"))
     assert not tl.replay(answer, slow).is_same
@@ -315,7 +315,7 @@ def test_files_without_one(town: Network, places: gpd.GeoDataFrame, tmp_path: Pa
     for wrong in ({}, {**found, "format_version": 2}, {**found, "points": []}, {**found, "function": "print"}):
         with pytest.raises(tl.DataError):
             tl.replay(wrong, town)
-    with pytest.raises(tl.DataError, match="damaged or of another version"):
+    with pytest.raises(tl.DataError, match="damaged or of a different version"):
         tl.replay({**found, "arguments": {"colour": 1}}, town)
     with pytest.raises(tl.InputError, match="no answer"):
         tl.replay({**found, "answer": None}, town)
@@ -367,9 +367,9 @@ def test_damaged_receipts_are_refused(town: Network, places: gpd.GeoDataFrame, n
         (("points", "points", "crs"), "EPSG:zzz", "its points cannot be read .CRSError"),
         (("points", "points", "labels"), {"range": [0, 10**12, 1]}, "more than 10000"),
         (("points", "points", "labels"), {"range": [0, 10**30, 1]}, "its points cannot be read .OverflowError"),
-        (("network", "files"), [{"name": "town.osm"}], "its files are incomplete or of another type"),
-        (("network", "changes"), 5, "its changes are incomplete or of another type"),
-        (("versions",), "1.0", "its versions are incomplete or of another type"),
+        (("network", "files"), [{"name": "town.osm"}], "its files are incomplete or of a different type"),
+        (("network", "changes"), 5, "its changes are incomplete or of a different type"),
+        (("versions",), "1.0", "its versions are incomplete or of a different type"),
     ],
 )
 def test_what_is_damaged_is_said(

@@ -185,7 +185,7 @@ def _plain_batch(content: pa.Buffer, schema: pa.Schema) -> pa.RecordBatch:
     if message is None:
         raise ValueError("it ends before its columns")
     if message.type != "record batch" or _is_compressed(message.metadata):
-        raise ValueError("its columns are compressed, or it has others than a network")
+        raise ValueError("its columns are compressed, or differ from those of a network")
     return pa.ipc.read_record_batch(message, schema)
 
 

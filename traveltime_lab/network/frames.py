@@ -281,7 +281,7 @@ def _with_besides(
     arrays, n_lost = _remapped(about, new_edge)
     if n_lost:
         lost.append(
-            f"{n_lost} of {len(about['restriction_only'])} turn restrictions, whose edges are missing or others"
+            f"{n_lost} of {len(about['restriction_only'])} turn restrictions, whose edges are missing or different"
         )
     not_kept = kept["not_kept"]
     if not_kept["places"]:

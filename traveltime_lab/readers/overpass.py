@@ -83,7 +83,7 @@ def tables_from_place(place: Any, *, distance: float | None = None) -> StreetTab
             raise ServiceError(
                 f"Cannot download the streets of {place!r}: is there a connection to the internet? Without one, build "
                 "from a file such as city.osm.pbf (extracts: download.geofabrik.de), or try sample_network(). "
-                f"osmnx asks Nominatim at {ox.settings.nominatim_url} and Overpass at {ox.settings.overpass_url}; "
+                f"osmnx queries Nominatim at {ox.settings.nominatim_url} and Overpass at {ox.settings.overpass_url}; "
                 f"osmnx.settings has both addresses. The request ended with {cause}"
             ) from error
     graph = graphs[0]

@@ -125,7 +125,8 @@ def _by_workers(
                     raise error
                 elif attempts[part] >= _ATTEMPTS:
                     msg = (
-                        f"workers ended {attempts[part]} times while they made part {part}, perhaps for lack of memory"
+                        f"workers ended {attempts[part]} times while they computed part {part}, "
+                        "perhaps for lack of memory"
                     )
                     raise UnfinishedJobError(msg) from error
                 else:

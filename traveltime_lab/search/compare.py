@@ -168,7 +168,7 @@ def _keyed(before: Any, after: Any, keys: list[str], column: str) -> Any:
     except (TypeError, ValueError) as error:
         types = ["; ".join(f"{key} of {part[key].dtype}" for key in keys) for part in parts]
         msg = f"before and after have labels of different types: {types[0]} before and {types[1]} after"
-        raise InputError(f"{msg}; ask both networks for points with the same labels") from error
+        raise InputError(f"{msg}; repeat both calls with the same labels of points") from error
     frame = _with_change(merged)
     geometries = [table for table in (before, after) if isinstance(table, gpd.GeoDataFrame)]
     if len(geometries) < 2 or "cell" not in keys:
@@ -185,7 +185,7 @@ def _matrix(before: pd.DataFrame, after: pd.DataFrame) -> pd.DataFrame:
         one, other = getattr(before, what), getattr(after, what)
         if not (one.is_unique and other.is_unique and len(one) == len(other) and one.isin(other).all()):
             raise InputError(
-                f"before and after have different {what}; ask both networks for the same points, each once"
+                f"before and after have different {what}; repeat both calls with the same points, each once"
             )
     after = after.loc[before.index, before.columns]
     values = [table.to_numpy(dtype=np.float64, na_value=np.nan).ravel() for table in (before, after)]
@@ -209,10 +209,10 @@ def _labelled(table: gpd.GeoDataFrame, limit: str) -> pd.Index:
 def _matched(before: gpd.GeoDataFrame, after: gpd.GeoDataFrame, limit: str) -> gpd.GeoDataFrame:
     """Return the rows of `after` in the order of `before`."""
     if limit not in after.columns:
-        raise InputError(f"after has no column {limit!r}, but before has; ask both networks the same")
+        raise InputError(f"after has no column {limit!r}, but before has; repeat the same call on both networks")
     ours, theirs = _labelled(before, limit), _labelled(after, limit)
     if not (ours.is_unique and theirs.is_unique and len(ours) == len(theirs) and ours.isin(theirs).all()):
-        raise InputError("before and after are about different origins or limits; ask both networks the same")
+        raise InputError("before and after have different origins or limits; repeat the same call on both networks")
     return after.iloc[theirs.get_indexer(ours)]
 
 

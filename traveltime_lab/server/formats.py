@@ -85,7 +85,7 @@ def negotiate(accept: str | None, known: tuple[str, ...] = (JSON,)) -> str:
             return media
         if media in ("*/*", "application/*") and left:
             return left[0]
-    raise plain_failure(406, f"This endpoint answers with {', '.join(known)}; none of them was asked for")
+    raise plain_failure(406, f"This endpoint answers with {', '.join(known)}; the request accepts none of them")
 
 
 def encode(media: str, results: Iterable[ShapeResult]) -> bytes:

@@ -48,7 +48,7 @@ class _Study:
         """Return the result of a step."""
         if self.version != traveltime_lab.__version__:
             msg = (
-                f"a worker has traveltime_lab {traveltime_lab.__version__}, the process that asks has {self.version}; "
+                f"a worker has traveltime_lab {traveltime_lab.__version__}, the calling process has {self.version}; "
                 "install the same version on both"
             )
             raise InputError(msg)

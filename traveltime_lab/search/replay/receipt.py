@@ -84,7 +84,7 @@ def receipt(result: Any) -> Report:
     if isinstance(result, pd.DataFrame):
         kept = result.attrs.get(KEY)
         if not isinstance(kept, Mapping):
-            msg = f"the table {_NONE}; results of searches have one, but not tables that are made of several results"
+            msg = f"the table {_NONE}; results of searches have one, but not tables that combine several results"
             raise InputError(msg)
         digest = Digest()
         digest.add(result)
@@ -116,7 +116,7 @@ def checked(kept: Any, where: str) -> Mapping[str, Any]:
         raise DataError(msg)
     for name, kind in (("function", str), ("arguments", Mapping), ("points", Mapping), ("network", Mapping)):
         if not isinstance(kept.get(name), kind):
-            raise DataError(f"{where} has a damaged receipt: its {name} are missing or of another type")
+            raise DataError(f"{where} has a damaged receipt: its {name} are missing or of a different type")
     about = kept["network"]
     for name, is_right in (
         ("versions", isinstance(kept.get("versions", {}), Mapping)),
@@ -124,7 +124,7 @@ def checked(kept: Any, where: str) -> Mapping[str, Any]:
         ("files", _are_files(about.get("files", []))),
     ):
         if not is_right:
-            raise DataError(f"{where} has a damaged receipt: its {name} are incomplete or of another type")
+            raise DataError(f"{where} has a damaged receipt: its {name} are incomplete or of a different type")
     return kept
 
 

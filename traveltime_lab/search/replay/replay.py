@@ -174,7 +174,7 @@ def replay(
     True
     >>> slower = tl.add_speeds(network, edges={0: 5.0})
     >>> tl.replay("times.parquet", slower).differences[-1].partition(":")[0]
-    'the network is another one'
+    'the network has changed'
     """
     check_network(network, "network")
     kept = checked(receipt, "receipt") if isinstance(receipt, Mapping) else receipt_of(receipt)
@@ -186,7 +186,7 @@ def replay(
         msg = "the receipt is that of a map; its code is in receipt['arguments']['code'], run it with the network"
         raise UnsupportedError(msg)
     if function not in _ANSWERS:
-        raise DataError(f"the receipt is of {function!r}, which this version does not know")
+        raise DataError(f"the receipt is of {function!r}, which this version does not have")
     given = {
         "origins": origins, "destinations": destinations, "opportunities": opportunities, "places": places,
         "points": points, "pairs": pairs, "observed": observed,
@@ -199,13 +199,13 @@ def replay(
     try:
         answer = _ANSWERS[function](network, **tables, **_arguments(kept, network))
     except TypeError as error:
-        raise DataError(f"the receipt is damaged or of another version: {error}") from error
+        raise DataError(f"the receipt is damaged or of a different version: {error}") from error
     table = answer.table if isinstance(answer, Calibration) else answer
     digest, before = digest_of(table), answer_before["digest"]
     differences = list(_differences(kept, network))
     if digest != before:
         rows = f"{len(table)} rows with the hash {digest}, not {answer_before.get('rows')} rows with {before}"
-        differences.insert(0, f"the answer is another one: {rows}")
+        differences.insert(0, f"the answer differs: {rows}")
     return Replay(function, digest == before, digest, tuple(differences), answer)
 
 
@@ -248,7 +248,7 @@ def _table(kept: Mapping[str, Any], name: str, given: Any, network: Network) -> 
     """Return a table of the question: that of the receipt, or the one given if it is the same."""
     about = kept["points"][name]
     if not isinstance(about, Mapping):
-        raise DataError(f"the receipt is damaged: its {name} are of another type")
+        raise DataError(f"the receipt is damaged: its {name} are of a different type")
     if given is None:
         table = table_of(about, name)
         if table is None:
@@ -256,7 +256,7 @@ def _table(kept: Mapping[str, Any], name: str, given: Any, network: Network) -> 
             raise InputError(msg)
         return table
     if about.get("digest") not in list(_digests(given, name, kept, network)):
-        msg = f"{name} are not those of the receipt: labels, coordinates, CRS or the columns that count are others"
+        msg = f"{name} are not those of the receipt: labels, coordinates, CRS or the columns that count differ"
         raise InputError(msg)
     return given
 
@@ -293,14 +293,14 @@ def _differences(kept: Mapping[str, Any], network: Network) -> Iterator[str]:
     now = {file["name"]: file["sha256"] for file in network.tables.report.get("files", ())}
     for name in before.keys() & now.keys():
         if before[name] != now[name]:
-            yield f"the file {name} has another SHA-256: {now[name][:16]}..., not {before[name][:16]}..."
+            yield f"the SHA-256 of the file {name} differs: {now[name][:16]}..., not {before[name][:16]}..."
     if before.keys() != now.keys():
         listed = [", ".join(sorted(each)) or "no file" for each in (now, before)]
         yield f"the network was built from {listed[0]}, not from {listed[1]}"
     day, asked = _day_of(kept), typical_day_of(network, {"transportation": "driving", **kept["arguments"]})
     if asked is not None and day is None:
-        yield f"the receipt does not say the date of {DAY}; asked for {asked}"
+        yield f"the receipt does not say the date of {DAY}; this search is of {asked}"
     elif asked != day:
-        yield f"{DAY} of the network is {asked}; asked for {day}, as the receipt says"
+        yield f"{DAY} of the network is {asked}; this search is of {day}, as the receipt says"
     if about.get("fingerprint") != network.fingerprint:
-        yield f"the network is another one: fingerprint {network.fingerprint}, not {about.get('fingerprint')}"
+        yield f"the network has changed: fingerprint {network.fingerprint}, not {about.get('fingerprint')}"

@@ -48,7 +48,7 @@ EXPLANATIONS: Final = (
     Explanation(CREDENTIALS, 401, "The application id or the API key is missing or wrong.",
         "Send the headers X-Application-Id and X-Api-Key (JSON) or HTTP Basic (Protocol Buffers) with a pair that "
         "the service was started with."),
-    Explanation(NO_FARES, 422, "The search asks for fares on a map without fares.",
+    Explanation(NO_FARES, 422, "The search requests fares on a map without fares.",
         "Leave fares out of the properties, or add a timetable with fares to the map."),
     Explanation(NO_TIMETABLE, 422, "The map has no timetable, or no service on the date of the search.",
         "Choose a date within the timetable (GET /v4/map-info), or a type of transportation without a timetable."),

@@ -61,7 +61,7 @@ _ROADS: Final = ("both_drivable_and_walkable", "any_drivable")
 
 #: Why a search that no map covers is refused.
 ON_NO_MAP: Final = "The place of the search is on no map of this service; GET /v4/map-info lists the maps"
-ON_TWO_MAPS: Final = "The places of the search are on different maps; ask for those of each map in a search of its own"
+ON_TWO_MAPS: Final = "The places of the search are on different maps; send a separate search for each map"
 
 
 class NotCoveredError(InputError):
