@@ -142,7 +142,6 @@ buffer_distance, remove_water_bodies, snapping, window, percentile
     job = AreaJob(
         network=opened,
         source=source,
-        fingerprint=opened.fingerprint,
         question=question,
         parameters=parameters,
         schema=schema_of(opened, parameters, columns, receipt, geo=_geo_metadata()),

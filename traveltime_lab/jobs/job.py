@@ -153,8 +153,6 @@ class Job(ABC):
         None in another process until the network has been opened.
     source : Path or None
         File of the network.
-    fingerprint : str
-        Fingerprint of the network.
     question : Question
     parameters : dict
         The question as values of JSON, for the manifest.
@@ -167,7 +165,6 @@ class Job(ABC):
 
     network: Network | None
     source: Path | None
-    fingerprint: str
     question: Question
     parameters: dict[str, Any]
     schema: pa.Schema
@@ -179,8 +176,9 @@ class Job(ABC):
     unit: ClassVar[str]
 
     def __post_init__(self) -> None:
-        """Remember the versions of the process that began the job, and give the job a key."""
-        self.versions, self.key = versions(), uuid.uuid4().hex
+        """Remember the network and the versions of the process that began the job, and give the job a key."""
+        assert self.network is not None
+        self.fingerprint, self.versions, self.key = self.network.fingerprint, versions(), uuid.uuid4().hex
         self._lock, self._prepared = Lock(), None
 
     def __getstate__(self) -> dict[str, Any]:

@@ -288,7 +288,6 @@ def matrix_job(
     return MatrixJob(
         network=opened,
         source=source,
-        fingerprint=opened.fingerprint,
         question=question,
         parameters=parameters,
         schema=schema_of(opened, parameters, columns, receipt),

@@ -4,11 +4,11 @@ The data of a network: its parts, and the values that follow from them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from traveltime_lab.crs import LocalFrame
+from traveltime_lab.network.file import Contents, hash_of_streets, plain_arrays
 from traveltime_lab.network.file import fingerprint as fingerprint_of
-from traveltime_lab.network.file import hash_of_streets, plain_arrays
 from traveltime_lab.network.history import History
 from traveltime_lab.network.prepared import Prepared, listed
 from traveltime_lab.network.water import WaterBodies
@@ -26,6 +26,12 @@ if TYPE_CHECKING:
 
 #: The state of the hash of streets and water, to which that of the timetable is added.
 _HASH = Derived[None, Any]("hash of streets")
+
+
+#: Parameters of `NetworkData` that a file keeps.
+_PARTS: Final = (
+    "tables", "water", "timezone", "is_left_hand", "attribution", "timetable", "fingerprint", "history", "typical_day"
+)  # fmt: skip
 
 
 class NetworkData:
@@ -160,3 +166,8 @@ class NetworkData:
         return CRS.from_proj4(
             f"+proj=tmerc +lat_0={self.frame.lat0:.6f} +lon_0={self.frame.lng0:.6f} +k=1 +datum=WGS84 +units=m +no_defs"
         )
+
+
+def parts_of(given: NetworkData | Contents) -> dict[str, Any]:
+    """Return the parts of a network, or of the contents of a file, by the name of the parameter."""
+    return {name: getattr(given, name) for name in _PARTS}

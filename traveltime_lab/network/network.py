@@ -15,7 +15,7 @@ from traveltime_lab.kernels import cache
 from traveltime_lab.modes.transportation import Transportation, as_transportation
 from traveltime_lab.moments import resolve_moment
 from traveltime_lab.network import exports, frames, prepared, prepared_file, views
-from traveltime_lab.network.data import NetworkData
+from traveltime_lab.network.data import NetworkData, parts_of
 from traveltime_lab.network.file import Contents, write_file
 from traveltime_lab.network.history import History
 from traveltime_lab.network.report import Report, connectivity, timetable_facts
@@ -97,17 +97,7 @@ class Network(NetworkData):
     @classmethod
     def of(cls, contents: Contents) -> Network:
         """Return the network of the contents of a file, with what was prepared."""
-        network = cls(
-            contents.tables,
-            water=contents.water,
-            timezone=contents.timezone,
-            is_left_hand=contents.is_left_hand,
-            attribution=contents.attribution,
-            timetable=contents.timetable,
-            fingerprint=contents.fingerprint,
-            history=contents.history,
-            typical_day=contents.typical_day,
-        )
+        network = cls(**parts_of(contents))
         if contents.prepared is not None:
             header, columns = contents.prepared
             if prepared_file.is_current(header, network.fingerprint):
@@ -338,21 +328,10 @@ class Network(NetworkData):
         --------
         load_network : Load the file.
         """
-        contents = Contents(
-            tables=self.tables,
-            water=self.water,
-            timezone=self.timezone,
-            is_left_hand=self.is_left_hand,
-            attribution=self.attribution,
-            timetable=self.timetable,
-            fingerprint=self.fingerprint,
-            history=self.history,
-            typical_day=self.typical_day,
-            prepared=prepared_file.to_columns(self._prepared, self.fingerprint, self.streets, self.transit)
-            if self._prepared.types
-            else None,
-        )
-        return write_file(contents, path)
+        ready = None
+        if self._prepared.types:
+            ready = prepared_file.to_columns(self._prepared, self.fingerprint, self.streets, self.transit)
+        return write_file(Contents(**parts_of(self), prepared=ready), path)
 
 
 def check_network(given: Any, name: str = "the first argument") -> None:
@@ -363,17 +342,9 @@ def check_network(given: Any, name: str = "the first argument") -> None:
 
 def _like(network: Network, tables: StreetTables, timetable: Timetable | None, history: History) -> Network:
     """Return a network of the same place; streets that are the same are shared."""
-    return Network(
-        tables,
-        water=network.water,
-        timezone=network.timezone,
-        is_left_hand=network.is_left_hand,
-        attribution=network.attribution,
-        timetable=timetable,
-        history=history,
-        streets=network.streets if tables is network.tables else None,
-        typical_day=network.typical_day,
-    )
+    changed = {"tables": tables, "timetable": timetable, "history": history, "fingerprint": None}
+    streets = network.streets if tables is network.tables else None
+    return Network(**{**parts_of(network), **changed}, streets=streets)
 
 
 def with_speeds(network: Network, tables: StreetTables) -> Network:
