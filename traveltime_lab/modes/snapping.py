@@ -11,9 +11,9 @@ from dataclasses import dataclass, fields
 from typing import Any, Final, Literal
 
 from traveltime_lab._keywords import explained_keywords
-from traveltime_lab._options import guess, one_of, whole
 from traveltime_lab.errors import ModeError
 from traveltime_lab.limits import MAX_THRESHOLD_M
+from traveltime_lab.modes.options import guess, one_of, whole
 
 Penalty = Literal["enabled", "disabled"]
 AcceptRoads = Literal["both_drivable_and_walkable", "any_drivable"]

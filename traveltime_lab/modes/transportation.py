@@ -13,9 +13,9 @@ from dataclasses import dataclass, fields
 from typing import Any, Final
 
 from traveltime_lab._keywords import explained_keywords
-from traveltime_lab._options import flag, guess, listed, number, one_of, subset, whole
 from traveltime_lab.errors import ModeError, UnsupportedError
 from traveltime_lab.limits import CYCLING_SPEEDS_KPH, MAX_CHANGES, MAX_OPTION_S, WALKING_SPEEDS_KPH
+from traveltime_lab.modes.options import flag, guess, listed, number, one_of, subset, whole
 from traveltime_lab.modes.table import (
     ALIASES,
     APPLIES_TO,

@@ -38,8 +38,8 @@ import numpy as np
 import pandas as pd
 
 from traveltime_lab._arrays import BoolArray, ObjectArray
-from traveltime_lab._options import listed
 from traveltime_lab.errors import ModeError
+from traveltime_lab.modes.options import listed
 from traveltime_lab.modes.table import ALL_VEHICLES, MODES, VEHICLES
 from traveltime_lab.modes.transportation import ROUTE_MODES, Transportation
 
