@@ -10,7 +10,6 @@ import numpy as np
 import shapely
 
 from traveltime_lab._arrays import AnyArray
-from traveltime_lab.errors import MissingDependencyError
 from traveltime_lab.maps import basemap
 from traveltime_lab.maps import style as looks
 from traveltime_lab.maps.scene import Scene, bands, groups_of, line_names, line_styles, outer_outlines
@@ -26,17 +25,6 @@ NOT_KNOWN: Final = {"s": 34, "c": "white", "edgecolors": "#333333", "linewidths"
 
 #: Draw text literally: dollar signs in names of places and streets do not begin formulas.
 LITERAL: Final = {"parse_math": False, "usetex": False}
-
-
-def matplotlib_module(name: str) -> Any:
-    """Import a module of matplotlib, or raise an error that explains how to install it."""
-    try:
-        from importlib import import_module  # noqa: PLC0415 - importing matplotlib is slow and seldom needed
-
-        return import_module(f"matplotlib.{name}")
-    except ImportError as error:
-        msg = "plot needs matplotlib; install it with pip install 'traveltime_lab[notebook]'"
-        raise MissingDependencyError(msg) from error
 
 
 def draw_ground(ax: Any, base: basemap.BaseMap) -> None:
@@ -146,7 +134,7 @@ def draw_numbers(ax: Any, scene: Scene) -> None:
 
 def halo(width: float = 2.2) -> list[Any]:
     """Return path effects that draw a white outline around text, for legibility on any background."""
-    return [matplotlib_module("patheffects").withStroke(linewidth=width, foreground="white")]
+    return [looks.matplotlib_module("patheffects").withStroke(linewidth=width, foreground="white")]
 
 
 def _collection(lines: AnyArray, **style: Any) -> Any:
@@ -154,7 +142,7 @@ def _collection(lines: AnyArray, **style: Any) -> Any:
     parts = shapely.get_parts(lines)
     coordinates, owner = shapely.get_coordinates(parts, return_index=True)
     pieces = np.split(coordinates, np.flatnonzero(np.diff(owner)) + 1) if len(coordinates) else []
-    return matplotlib_module("collections").LineCollection(pieces, **style)
+    return looks.matplotlib_module("collections").LineCollection(pieces, **style)
 
 
 def _polygons(shapes: AnyArray) -> AnyArray:
@@ -165,11 +153,11 @@ def _polygons(shapes: AnyArray) -> AnyArray:
 
 def _patch(shape: Any, **style: Any) -> Any:
     """Return polygons with holes as a single artist."""
-    path = matplotlib_module("path").Path
+    path = looks.matplotlib_module("path").Path
     rings = shapely.get_rings(shapely.orient_polygons(_polygons(np.array([shape], dtype=object))))
     coordinates, owner = shapely.get_coordinates(rings, return_index=True)
     codes = np.full(len(coordinates), path.LINETO, np.uint8)
     first = np.flatnonzero(np.diff(owner, prepend=-1))
     codes[first] = path.MOVETO
     codes[np.append(first[1:], len(codes)) - 1] = path.CLOSEPOLY
-    return matplotlib_module("patches").PathPatch(path(coordinates, codes), **style)
+    return looks.matplotlib_module("patches").PathPatch(path(coordinates, codes), **style)

@@ -12,8 +12,9 @@ import numpy as np
 import shapely
 
 from traveltime_lab.maps import basemap, style
-from traveltime_lab.maps.artists import LITERAL, PT, halo, matplotlib_module
+from traveltime_lab.maps.artists import LITERAL, PT, halo
 from traveltime_lab.maps.scene import Scene
+from traveltime_lab.maps.style import matplotlib_module
 from traveltime_lab.network.network import Network
 
 #: Maximum number of points that are labelled by default.

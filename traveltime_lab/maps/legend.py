@@ -11,8 +11,9 @@ import numpy as np
 import shapely
 
 from traveltime_lab.maps import style
-from traveltime_lab.maps.artists import LITERAL, NOT_KNOWN, matplotlib_module
+from traveltime_lab.maps.artists import LITERAL, NOT_KNOWN
 from traveltime_lab.maps.scene import Scene, compares_areas, is_comparison, line_styles
+from traveltime_lab.maps.style import matplotlib_module
 
 #: Maximum share of the area of the map, and of its width, that a legend on the map covers.
 _LARGE: Final = 0.1

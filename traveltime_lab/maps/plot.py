@@ -27,7 +27,6 @@ from traveltime_lab.maps.artists import (
     draw_numbers,
     draw_points,
     draw_streets,
-    matplotlib_module,
 )
 from traveltime_lab.maps.labels import Room, draw_attribution, draw_names, draw_note, draw_scale_bar, draw_street_names
 from traveltime_lab.maps.legend import draw_legend, draw_scale, is_outside
@@ -154,7 +153,7 @@ def plot(
         raise InputError(msg)
     own_size = size if ax is None else None
     if ax is None:
-        pyplot = matplotlib_module("pyplot")
+        pyplot = style.matplotlib_module("pyplot")
         _, ax = pyplot.subplots(figsize=_figure_size(scene.box, size), layout="constrained")
     draw(ax, scene, unit=unit, labels=labels, street_names=street_names, legend=legend, title=title, own_size=own_size)
     return ax
@@ -204,7 +203,7 @@ def save(
     """
     colouring = {name: options.pop(name) for name in ("scheme", "k", "cmap", "vmin", "vmax") if name in options}
     scene = scene_of(network, areas, points, lines, column, bounds, shading_of(**colouring))
-    figure = matplotlib_module("figure").Figure(figsize=_figure_size(scene.box, size), layout="constrained")
+    figure = style.matplotlib_module("figure").Figure(figsize=_figure_size(scene.box, size), layout="constrained")
     figure.set_dpi(SCREEN_DPI)
     chosen: dict[str, Any] = {"unit": None, "labels": None, "street_names": True, "legend": True, "title": None}
     unknown = sorted(set(options) - set(chosen))

@@ -153,15 +153,13 @@ def _check_scheme(scheme: str) -> None:
 
 def _colormap(cmap: Any) -> Any:
     """Return a colormap of matplotlib by its name."""
-    from traveltime_lab.maps.artists import matplotlib_module  # noqa: PLC0415 - artists import scenes, which import this
-
-    if isinstance(cmap, matplotlib_module("colors").Colormap):
+    if isinstance(cmap, style.matplotlib_module("colors").Colormap):
         return cmap
     if not isinstance(cmap, str):
         msg = f"cmap must be the name of a colormap of matplotlib, or a Colormap; got {cmap!r}"
         raise InputError(msg)
     try:
-        return matplotlib_module("pyplot").colormaps[cmap]
+        return style.matplotlib_module("pyplot").colormaps[cmap]
     except KeyError as error:
         msg = f"cmap {cmap!r} is unknown; use the name of a colormap of matplotlib, such as 'viridis'"
         raise InputError(msg) from error

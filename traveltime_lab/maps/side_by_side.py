@@ -13,10 +13,10 @@ from traveltime_lab._checks import number
 from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.errors import InputError, LimitError
 from traveltime_lab.maps import basemap
-from traveltime_lab.maps.artists import matplotlib_module
 from traveltime_lab.maps.plot import MOST_INCHES, check_options, draw
 from traveltime_lab.maps.scene import Scene, no_strip, scene_of
 from traveltime_lab.maps.shading import shading_of
+from traveltime_lab.maps.style import matplotlib_module
 
 if TYPE_CHECKING:
     import geopandas as gpd

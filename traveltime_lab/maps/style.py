@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from importlib import import_module
+from typing import Any, Final
 
-from traveltime_lab.errors import InputError
+from traveltime_lab.errors import InputError, MissingDependencyError
 
 #: Viridis at ten equidistant values, dark to light.
 _VIRIDIS: Final = (
@@ -194,3 +195,12 @@ def round_length(most: float, steps: Sequence[float] = (1, 2, 5)) -> float:
     while power > most:
         power /= 10
     return max(step * power for step in steps if step * power <= most)
+
+
+def matplotlib_module(name: str) -> Any:
+    """Import a module of matplotlib, which is slow and seldom needed; explain how to install it if it is not there."""
+    try:
+        return import_module(f"matplotlib.{name}")
+    except ImportError as error:
+        msg = "plot needs matplotlib; install it with pip install 'traveltime_lab[notebook]'"
+        raise MissingDependencyError(msg) from error

@@ -18,9 +18,9 @@ from traveltime_lab._arrays import FloatArray
 from traveltime_lab._checks import flag, is_hashable, words
 from traveltime_lab.errors import InputError
 from traveltime_lab.maps import style
-from traveltime_lab.maps.artists import matplotlib_module
 from traveltime_lab.maps.scene import DIFFERENCE, read_numbers, read_table
 from traveltime_lab.maps.shading import Shading
+from traveltime_lab.maps.style import matplotlib_module
 
 #: Decimals of degrees: a decimetre.
 _DECIMALS: Final = 6
