@@ -55,6 +55,16 @@ class HasQuestion:
         """Whether the moment is the arrival time."""
         return self.question.is_arrival
 
+    @property
+    def limit(self) -> int:
+        """Maximum travel time in seconds."""
+        return self.question.limit
+
+    @property
+    def percents(self) -> tuple[float, ...]:
+        """Percentiles of the travel times over the window."""
+        return self.question.percents
+
 
 @dataclass(frozen=True)
 class Question:

@@ -30,10 +30,10 @@ def expected_rows(network: Network, origins: Any, places: Any, k: int, **asked: 
     from traveltime_lab.search.time_filter import table_query
     from traveltime_lab.streets import labels
 
-    query = table_query(network, properties=BOTH, **asked)
+    query, _ = table_query(network, properties=BOTH, **asked)
     a, b = (read_points(table, "points", network.bounds) for table in (origins, places))
     table = np.full((len(a), len(b)), -1, np.int64)
-    for block in query.query.blocks(query.query.snap(a), query.query.snap(b, is_origin=False), query.limit):
+    for block in query.blocks(query.snap(a), query.snap(b, is_origin=False), query.limit):
         table[block.rows, block.columns] = labels.ms(block.labels)
     found = tl.time_filter(network, origins, places, properties=BOTH, **asked)
     found["order"] = np.tile(np.arange(len(b)), len(a))

@@ -261,28 +261,27 @@ def matrix_job(
     *,
     part_size: Any = PAIRS_PER_PART,
     engine: Any = "auto",
-    window: Any = None,
     **arguments: Any,
 ) -> MatrixJob:
     """Validate the arguments of `write_matrix`, and return the job."""
     size = whole(part_size, "part_size", 1, _MOST_PAIRS_PER_PART, "pairs")
     opened, source = open_network(network)
-    asked = table_query(opened, engine=engine, window=window, allowed=names_for("write_matrix"), **arguments)
-    question, percents = asked.query.question, asked.percents
+    query, properties = table_query(opened, engine=engine, allowed=names_for("write_matrix"), **arguments)
+    question, percents = query.question, query.percents
     starts, ends = Places.read(origins, "origins", opened), Places.read(destinations, "destinations", opened)
     columns = {"origin": (starts.label_type, ""), "destination": (ends.label_type, "")}
-    columns |= {row.name: (pa.from_numpy_dtype(row.dtype), row.unit) for row in numbers(asked.properties)}
-    if "snap_distance" in asked.properties:
+    columns |= {row.name: (pa.from_numpy_dtype(row.dtype), row.unit) for row in numbers(properties)}
+    if "snap_distance" in properties:
         columns |= {f"{end}_snap_distance": (pa.float64(), "m") for end in ("origin", "destination")}
     columns |= {f"travel_time_p{value:g}": (pa.int32(), "s") for value in percents}
-    if "share" in asked.properties:
+    if "share" in properties:
         columns["share"] = pa.float64(), "1"
-    known = {**question.arguments, "properties": asked.properties, "percentiles": percents}
+    known = {**question.arguments, "properties": properties, "percentiles": percents}
     receipt = receipt_of(
-        asked.query, "write_matrix", {name: known[name] for name in _ASKED}, origins=starts, destinations=ends
+        query, "write_matrix", {name: known[name] for name in _ASKED}, origins=starts, destinations=ends
     )
     parameters = {
-        "travel_time": asked.limit, **question.to_json(asked.query.day), "properties": list(columns)[2:],
+        "travel_time": question.limit, **question.to_json(query.day), "properties": list(columns)[2:],
         "window": known["window"],
     }  # fmt: skip
     return MatrixJob(
@@ -294,7 +293,7 @@ def matrix_job(
         origins=starts,
         rows_per_part=min(max(1, size // len(ends)), len(starts)),
         destinations=ends,
-        properties=asked.properties,
+        properties=properties,
         engine=engine,
     )
 

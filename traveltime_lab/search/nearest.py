@@ -104,16 +104,15 @@ def nearest(
     ['Rodoviária', 'Hospital Santa Casa']
     """
     n_best = whole(k, "k", 1, MAX_NEAREST, "places")
-    asked = table_query(
+    query, wanted = table_query(
         network, travel_time=travel_time, transportation=transportation, departure_time=departure_time,
         arrival_time=arrival_time, properties=properties, snapping=snapping, window=window, engine=engine,
         allowed=names_for("nearest"),
     )  # fmt: skip
-    if "travel_time" not in asked.properties:
-        msg = f"properties must be travel_time, with or without distance; got {', '.join(asked.properties)}"
+    if "travel_time" not in wanted:
+        msg = f"properties must be travel_time, with or without distance; got {', '.join(wanted)}"
         raise InputError(msg)
     check_progress(progress)
-    query = asked.query
     starts = read_points(origins, "origins", network.bounds)
     ends = read_points(places, "places", network.bounds)
     n_best = min(n_best, len(ends))
@@ -125,14 +124,14 @@ def nearest(
         raise LimitError(msg)
     with watched(progress, len(starts) * len(ends), "Nearest places", "pair"):
         snaps = query.snap(starts), query.snap(ends, is_origin=False)
-        places_of, labels = (found.ravel() for found in _nearest(query, *snaps, n_best, asked.limit, engine))
+        places_of, labels = (found.ravel() for found in _nearest(query, *snaps, n_best, query.limit, engine))
     is_found = places_of >= 0
     place = np.where(is_found, places_of, 0).astype(np.intp)
     columns = {
         "origin": starts.index.repeat(n_best),
         "k": np.tile(np.arange(1, n_best + 1, dtype=np.int32), len(starts)),
         "destination": _taken(ends.index, place, is_found),
-        **number_columns(labels, ~is_found, asked.properties),
+        **number_columns(labels, ~is_found, wanted),
     }
     geometry = ends.geometry[place]
     geometry[~is_found] = None

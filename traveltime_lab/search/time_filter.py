@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final, Literal
 
 import geopandas as gpd
@@ -187,13 +187,12 @@ def time_filter(
     if properties is None:
         is_spread = isinstance(form, str) and form == "matrix" and bool(percents_of(percentiles))
         properties = () if is_spread else ("travel_time",)
-    asked = table_query(
+    query, properties = table_query(
         network, travel_time=travel_time, transportation=transportation, departure_time=departure_time,
         arrival_time=arrival_time, properties=properties, form=form, snapping=snapping, window=window,
         percentiles=percentiles, engine=engine,
     )  # fmt: skip
     check_progress(progress)
-    query = asked.query
     n_best = whole(max_results, "max_results", 1, MAX_RESULTS, "itineraries")
     if n_best > 1 and (query.transit is None or window is None or form != "pairs" or query.transit.has_spread):
         msg = "max_results > 1 requires window and form='pairs', and excludes percentiles and share"
@@ -212,14 +211,15 @@ def time_filter(
         )
         raise LimitError(msg)
     snapped = Pairs(query.snap(starts), query.snap(ends, is_origin=False), chosen)
-    with watched(progress, n_pairs * _n_passes(asked, form), "Travel times", "pair"):
+    with watched(progress, n_pairs * _n_passes(query, properties, form), "Travel times", "pair"):
         if form == "matrix":
-            return _wide(asked, starts, ends, query.blocks(snapped.starts, snapped.ends, asked.limit, engine))
+            blocks = query.blocks(snapped.starts, snapped.ends, query.limit, engine)
+            return _wide(query, properties, starts, ends, blocks)
         if form == "sparse":
-            reachable = reachable_pairs(query, snapped, asked.limit, engine=engine)
-            return sparse_table(reachable, starts, ends, asked.properties, asked.percents)
-        found = pair_times(query, snapped, asked.limit, n_best=n_best, engine=engine)
-        return _long(asked, starts, ends, found)
+            reachable = reachable_pairs(query, snapped, query.limit, engine=engine)
+            return sparse_table(reachable, starts, ends, properties, query.percents)
+        found = pair_times(query, snapped, query.limit, n_best=n_best, engine=engine)
+        return _long(query, properties, starts, ends, found)
 
 
 def _on_foot(query: TransitQuery, pairs: Pairs, labels: Int64Array) -> pd.arrays.BooleanArray:
@@ -232,31 +232,11 @@ def _on_foot(query: TransitQuery, pairs: Pairs, labels: Int64Array) -> pd.arrays
     return pd.arrays.BooleanArray(found, ~is_reached)
 
 
-@dataclass(frozen=True)
-class TableQuery:
-    """
-    Validated parameters of a table of travel times.
-
-    Attributes
-    ----------
-    query : Query
-    limit : int
-        Maximum travel time in seconds.
-    properties : tuple of str
-        Names of `traveltime_lab.search.properties.PROPERTIES`.
-    percents : tuple of float
-        Percentages of the percentiles.
-    """
-
-    query: Query
-    limit: int
-    properties: tuple[str, ...]
-    percents: tuple[float, ...]
-
-
-def _long(asked: TableQuery, starts: Points, ends: Points, found: PairTimes) -> gpd.GeoDataFrame:
+def _long(
+    query: Query, properties: tuple[str, ...], starts: Points, ends: Points, found: PairTimes
+) -> gpd.GeoDataFrame:
     """Return the result for ``form="pairs"``."""
-    query, properties, network = asked.query, asked.properties, asked.query.network
+    network = query.network
     pairs, labels, moments = found.pairs, found.labels, found.moments
     origin_of, destination_of = pairs.origin_of, pairs.destination_of
     lines = None
@@ -271,7 +251,7 @@ def _long(asked: TableQuery, starts: Points, ends: Points, found: PairTimes) -> 
         "origin": starts.index.take(origin_of),
         "destination": ends.index.take(destination_of),
     }
-    spread = {} if found.spread is None else _spread_columns(found.spread, asked.percents, properties)
+    spread = {} if found.spread is None else _spread_columns(found.spread, query.percents, properties)
     columns |= _after_time(number_columns(labels, ~is_reached, properties), spread)
     if moments is not None:
         columns |= moment_columns(moments, seconds_of(labels), network.timezone, is_arrival=query.is_arrival)
@@ -284,7 +264,7 @@ def _long(asked: TableQuery, starts: Points, ends: Points, found: PairTimes) -> 
     if "route" in properties and lines is not None:
         geometry = lines
     elif "route" in properties:
-        geometry = paths.route_lines(network.streets, query.graph, pairs, query.snapping, is_reached, asked.limit)
+        geometry = paths.route_lines(network.streets, query.graph, pairs, query.snapping, is_reached, query.limit)
     else:
         geometry = ends.geometry[destination_of]
     return geo_frame(columns, geometry, pd.RangeIndex(labels.size))
@@ -304,8 +284,8 @@ def table_query(
     percentiles: Any = (),
     engine: Any = "auto",
     allowed: tuple[str, ...] = names_for(*FORMS),
-) -> TableQuery:
-    """Validate the parameters of a table of travel times: those of `time_filter`, with all or some properties."""
+) -> tuple[Query, tuple[str, ...]]:
+    """Validate the parameters of a table of travel times: those of `time_filter`; return its query and properties."""
     limit = travel_time_s(travel_time, MAX_TRAVEL_TIME_S)
     percents = percents_of(percentiles)
     properties = _properties(properties, allowed, may_be_empty=bool(percents))
@@ -326,14 +306,14 @@ def table_query(
         raise InputError(msg)
     # Routes by timetable come with their lengths.
     needs_length = wants_length(properties) and (query.transit is None or "route" not in properties)
-    return TableQuery(replace(query, needs_length=needs_length), limit, properties, percents)
+    return replace(query, needs_length=needs_length), properties
 
 
-def _n_passes(asked: TableQuery, form: str) -> int:
+def _n_passes(query: Query, properties: tuple[str, ...], form: str) -> int:
     """Return how often a search goes over all pairs."""
-    transit, wanted = asked.query.transit, asked.properties
+    transit = query.transit
     has_departures = form == "pairs" and transit is not None and bool(transit.window) and transit.with_least
-    has_lines = form == "pairs" and "route" in wanted
+    has_lines = form == "pairs" and "route" in properties
     return 1 + has_lines + (has_departures and transit is not None and transit.has_spread)
 
 
@@ -426,9 +406,10 @@ def _axis(labels: pd.Index, name: str) -> pd.Index:
     return (labels.to_flat_index() if isinstance(labels, pd.MultiIndex) else labels).rename(name)
 
 
-def _wide(asked: TableQuery, starts: Points, ends: Points, blocks: Iterator[matrix.Block]) -> pd.DataFrame:
+def _wide(
+    query: Query, properties: tuple[str, ...], starts: Points, ends: Points, blocks: Iterator[matrix.Block]
+) -> pd.DataFrame:
     """Return the result for ``form="matrix"``."""
-    properties = asked.properties
     if "snap_distance" in properties:
         msg = "form='matrix' cannot contain snap_distance; use snap() or form='pairs'"
         raise InputError(msg)
@@ -440,7 +421,7 @@ def _wide(asked: TableQuery, starts: Points, ends: Points, blocks: Iterator[matr
         values = {row.name: np.where(is_reached, row.of(*known), np.nan) for row in rows if row.of is not None}
         spread: dict[str, Any] = {}
         if block.spread is not None:
-            for name, (part, is_lost) in _spread_values(block.spread, asked.percents, properties).items():
+            for name, (part, is_lost) in _spread_values(block.spread, query.percents, properties).items():
                 spread[name] = np.where(is_lost, np.nan, part)
         for name, part in _after_time(values, spread).items():
             if name not in tables:

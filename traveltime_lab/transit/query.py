@@ -87,19 +87,9 @@ class TransitQuery(HasQuestion):
         return moment
 
     @property
-    def limit(self) -> int:
-        """Longest travel time in seconds."""
-        return self.question.limit
-
-    @property
     def window(self) -> int:
         """Length of the window after the departure, or before the arrival, in seconds."""
         return self.question.window
-
-    @property
-    def percents(self) -> tuple[float, ...]:
-        """Percentiles of the travel times over the window to compute."""
-        return self.question.percents
 
     @property
     def with_share(self) -> bool:

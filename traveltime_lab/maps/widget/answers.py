@@ -239,9 +239,9 @@ def probe(network: Network, query: Query, lng: float, lat: float) -> gpd.GeoData
             found["rides"] = ""
             found["legs"] = [street_leg(query, line) for line in found.geometry]
         columns = ["travel_time", "distance", "reason", "rides", "legs"]
-        if query.question.percents:
+        if query.percents:
             columns.append("relied")
-            options |= {"travel_time": MAX_TRAVEL_TIME_S, "percentiles": query.question.percents}
+            options |= {"travel_time": MAX_TRAVEL_TIME_S, "percentiles": query.percents}
             spread = time_filter(network, *ends, **options)
             found["relied"] = spread.filter(like="travel_time_p").iloc[:, 0]
         if query.is_arrival:

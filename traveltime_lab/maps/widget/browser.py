@@ -263,9 +263,9 @@ def probe_html(query: Query, found: gpd.GeoDataFrame) -> str:
         if is_reached:
             told = f"{_about(row.travel_time)}, {style.metres_label(row.distance)}"
         more = f" ({rides_html(row.legs)})" if row.rides else ""
-        if is_reached and query.question.percents:
+        if is_reached and query.percents:
             sure = "never" if pd.isna(row.relied) else f"within {_about(row.relied)}"
-            more += f"; {query.question.percents[0]:g} % of the time {sure}"
+            more += f"; {query.percents[0]:g} % of the time {sure}"
         parts.append(
             f"<div style='{clipped}'>{'Here ' if position == 0 else ''}<b style='color:{colour}'>&#9679;</b> "
             f"{'to' if query.is_arrival else 'from'} {escape(str(row.origin))}: <b>{told}</b>{more}</div>"
