@@ -11,9 +11,6 @@ import signal
 import sys
 from types import FrameType
 
-#: Exit status of a command that Ctrl+C or SIGTERM ends.
-INTERRUPTED = 130
-
 
 def main() -> int:
     """Run the command of the process; return its exit status."""
@@ -29,7 +26,7 @@ def main() -> int:
 def _end_at_once(_number: int, _frame: FrameType | None) -> None:
     """End a command that has not begun; an exception during an import may be replaced by a different one."""
     os.write(2, b"traveltime-lab: interrupted\n")
-    os._exit(INTERRUPTED)
+    os._exit(128 + signal.SIGINT)
 
 
 if __name__ == "__main__":

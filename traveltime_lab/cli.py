@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import traveltime_lab as tl
-from traveltime_lab.__main__ import INTERRUPTED
 from traveltime_lab._files import explained, geojson, geoparquet, writable, write_bytes
 from traveltime_lab.jobs.commands import add_commands
 from traveltime_lab.settings import settings
@@ -60,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 3
     except KeyboardInterrupt as error:
         print(f"traveltime-lab: {str(error) or 'interrupted'}", file=sys.stderr)
-        return INTERRUPTED
+        return 128 + signal.SIGINT
     except (tl.TravelTimeError, OSError) as error:
         print(f"traveltime-lab: {error}", file=sys.stderr)
         return 1
