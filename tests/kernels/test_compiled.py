@@ -22,6 +22,7 @@ import numpy as np
 import pytest
 
 import traveltime_lab
+from tests.support.logs import messages
 from traveltime_lab.kernels import cache, compiled
 
 PACKAGE = Path(traveltime_lab.__file__).parent
@@ -198,7 +199,7 @@ def files(module: ModuleType) -> list[Path]:
 
 
 def n_warnings(caplog: pytest.LogCaptureFixture) -> int:
-    return sum(record.levelno == logging.WARNING for record in caplog.records)
+    return len(messages(caplog, logging.WARNING))
 
 
 def n_compiled(call: Callable[[], Any]) -> int:
@@ -308,7 +309,7 @@ def test_it_is_said_once(load: Callable[[], ModuleType], caplog: pytest.LogCaptu
     module.add(1, 2)
     module.add(1.0, 2.0)
     load().add(1, 2)
-    assert [record.getMessage() for record in caplog.records] == ["compiling, once per machine"]
+    assert messages(caplog) == ["compiling, once per machine"]
 
 
 CALLING = """

@@ -18,6 +18,7 @@ import numba
 import pytest
 
 import traveltime_lab
+from tests.support.logs import messages
 from tests.support.trial_kernel import MODULE, OtherUser, load
 from traveltime_lab import cli
 from traveltime_lab.kernels import ahead, cache, ready, trusted
@@ -69,7 +70,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Insta
 
 
 def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
-    return [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+    return messages(caplog, logging.WARNING)
 
 
 def test_kernels_of_the_archive_are_not_compiled(installed: Installed, caplog: pytest.LogCaptureFixture) -> None:

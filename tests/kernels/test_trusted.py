@@ -17,6 +17,7 @@ from typing import Any
 import numba
 import pytest
 
+from tests.support.logs import messages
 from tests.support.trial_kernel import MODULE, STRANGER, OtherUser, load
 from traveltime_lab.kernels import cache, trusted
 
@@ -157,7 +158,7 @@ def test_planted_code_is_not_run(machine: Machine, place: str, kind: str, caplog
     module = machine.load()
     assert (module.add(1, 2), module.add(1.5, 2.0)) == (3, 3.5)
     assert not machine.trace.exists()
-    (warning,) = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+    (warning,) = messages(caplog, logging.WARNING)
     assert word in warning and "Set NUMBA_CACHE_DIR to a folder" in warning and "compiled" in warning
     assert module.add._cache.is_kept((numba.int64, numba.int64), module.add.targetctx) is not True or (
         # It was compiled again, and is kept where nobody else can write.
@@ -183,7 +184,7 @@ def test_own_links_are_followed(machine: Machine, caplog: pytest.LogCaptureFixtu
     n = len(cache.compilations())
     assert machine.load().add(1, 2) == 3
     assert len(cache.compilations()) == n
-    assert not caplog.records or max(record.levelno for record in caplog.records) < logging.WARNING
+    assert not messages(caplog, logging.WARNING)
 
 
 def test_links_in_circles_end(machine: Machine) -> None:

@@ -21,6 +21,7 @@ import pytest
 import traveltime_lab as tl
 from tests.support import worlds
 from tests.support.door import CENTRE, PAIR, TERMINAL, Door, assert_error, locations, matrix_search, ok, time_map_search
+from tests.support.logs import messages
 from tests.support.requests import RIGHT
 from traveltime_lab.errors import InterruptedSearchError
 from traveltime_lab.runtime.interrupts import interruptible
@@ -398,7 +399,7 @@ def test_closing_within_an_upload_is_one_line(tiny: tl.Network, caplog: pytest.L
         until(lambda: len(lines(caplog)) == 1)
         time.sleep(0.2)
     assert "status=499" in lines(caplog)[0]
-    assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
+    assert not messages(caplog, logging.WARNING)
 
 
 def test_stopping_waits_for_no_body(tiny: tl.Network) -> None:
@@ -500,8 +501,8 @@ def test_too_many_connections(tiny: tl.Network, caplog: pytest.LogCaptureFixture
             connection.close()
         time.sleep(0.2)
         assert answer(sent(url, REQUEST))[0] == 200
-    told = [record for record in caplog.records if record.levelno >= logging.WARNING]
-    assert len(told) == 1 and "turned away" in told[0].getMessage()
+    told = messages(caplog, logging.WARNING)
+    assert len(told) == 1 and "turned away" in told[0]
 
 
 def test_no_more_descriptors(
@@ -522,8 +523,8 @@ def test_no_more_descriptors(
         time.sleep(1.5)
         is_short.clear()
         assert answer(waiting)[0] == 200
-    told = [record for record in caplog.records if record.levelno >= logging.WARNING]
-    assert len(told) == 1 and re.search("no connection can be accepted.*open files", told[0].getMessage())
+    told = messages(caplog, logging.WARNING)
+    assert len(told) == 1 and re.search("no connection can be accepted.*open files", told[0])
     assert "Traceback" not in caplog.text
 
 
