@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 import numpy as np
 
@@ -67,9 +65,9 @@ def matrix_results(call: Call, request: LocatedRequest, places: Places) -> list[
                 trips = Trips.of(asked, lng, lat, lngs[inside], lats[inside])
                 ways = find_ways(trips, limit, wanted, most_ways(search), is_fast=is_fast)
             with call.lap("encode"):
-                others, groups = ways.by_place(wanted)
+                # The fast endpoints give one object, not a list, for each place.
+                others, entries = (ways.other, ways.entries(wanted)) if is_fast else ways.by_place(wanted)
                 reached = inside[others]
-                entries: Any = (entry for (entry,) in groups) if is_fast else groups
                 locations = list(map(Reached, places.names(targets[reached]), entries))
                 is_lost = np.ones(targets.size, dtype=bool)
                 is_lost[reached] = False
