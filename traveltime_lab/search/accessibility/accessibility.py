@@ -110,8 +110,7 @@ def accessibility(
         - ``"3sfca"``: three-step [4]_, as ``"e2sfca"``, but the demand of an origin is divided among the opportunities
           with an amount above 0 by their weights, since no person uses all of them.
         - ``"m2sfca"``: modified [5]_, as ``"e2sfca"``, but the weight applies once more to the shares that an origin
-        reaches, so
-          that far opportunities leave some of their amount unused.
+          reaches, so that far opportunities leave some of their amount unused.
     decay : str, Decay or mapping, optional
         The weight of an opportunity by its travel time; see `Decay`. Default: ``"step"``, which is 1 within the travel
         time. Needed for ``"e2sfca"``; ``"2sfca"`` and ``"nearest"`` have none.
