@@ -37,7 +37,7 @@ from traveltime_lab.modes.transportation import Transportation, as_transportatio
 def test_street_types(kind: str) -> None:
     transportation = as_transportation(kind)
     assert transportation.type == kind
-    assert transportation.base == kind.split("+")[0]
+    assert transportation.base == MODES[kind].street.name
     assert transportation.uses_ferry == kind.endswith("ferry")
     assert as_transportation(transportation) is transportation
     assert as_transportation({"type": kind}) == transportation

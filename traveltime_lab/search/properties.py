@@ -34,7 +34,7 @@ class Property:
     doors : frozenset of str
         Tables that can contain it.
     unit : str
-        ``"s"``, ``"m"``, ``"1"`` for shares, or ``""``.
+        Such as ``"s"`` or ``"m"``; ``"1"`` for shares, ``""`` for what is no number.
     dtype : type, optional
         Type of the values that `of` returns.
     of : callable, optional
