@@ -22,6 +22,7 @@ extensions = [
     "numpydoc",
     "myst_nb",
     "sphinx_design",
+    "commands",
     "gallery",
     "offline",
 ]

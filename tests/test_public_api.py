@@ -125,7 +125,7 @@ def test_modules_are_documented_and_do_not_print(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert text.startswith('"""') or not text.strip(), "no docstring"
     assert text.count("\n") <= 500, "split the module where it has two subjects"
-    if path.name != "cli.py":
+    if path.name != "cli.py" and path.parent.name != "commands":
         assert not re.search(r"^\s*print\(", text, re.MULTILINE)
 
 

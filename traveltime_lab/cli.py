@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import traveltime_lab as tl
 from traveltime_lab._files import explained, geojson, geoparquet, writable, write_bytes
-from traveltime_lab.jobs.commands import add_commands
+from traveltime_lab.commands.large_jobs import add_commands
+from traveltime_lab.commands.searches import add_searches
 from traveltime_lab.settings import settings
 
 if TYPE_CHECKING:
@@ -117,9 +118,10 @@ def _parser() -> argparse.ArgumentParser:
     build.set_defaults(run=_build)
 
     info = commands.add_parser("info", help="print the report of a saved network")
-    info.add_argument("path", metavar="PATH", type=Path)
+    info.add_argument("path", metavar="PATH", type=Path, help="file of the network")
     info.set_defaults(run=_info)
 
+    add_searches(commands, lambda text: _named_network(text)[1])
     add_commands(commands, _run_job)
     _add_serve(commands)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 import io
 import re
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +19,7 @@ import traveltime_lab as tl
 from tests.support import ROOT
 from tests.support.feeds import feed
 from tests.support.osm_files import osm_xml
+from traveltime_lab import cli
 
 if TYPE_CHECKING:
     from traveltime_lab.network.network import Network
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
 DOCS = ROOT / "docs"
 sys.path.insert(0, str(DOCS / "_extensions"))
 
+import commands  # noqa: E402
 import gallery  # noqa: E402
 import offline  # noqa: E402
 import reduced_colours  # noqa: E402
@@ -125,6 +129,22 @@ def test_the_reference_has_every_public_name_once() -> None:
         ):
             listed += block.split()
     assert sorted(listed) == [name for name in tl.__all__ if not name.startswith("__")]
+
+
+def test_the_page_of_commands_has_every_option() -> None:
+    """And the commands at the top of the page are commands with options that there are."""
+    parser = cli._parser()
+    page = commands.page(parser)
+    known = next(each for each in parser._actions if isinstance(each, argparse._SubParsersAction)).choices
+    assert re.findall(r"^## (\S+)$", page, re.MULTILINE) == list(known)
+    for name, section in zip(known, re.split(r"^## ", page, flags=re.MULTILINE)[1:], strict=True):
+        for action in known[name]._actions:
+            shown = action.option_strings[0] if action.option_strings else str(action.metavar)
+            assert action.dest == "help" or re.search(rf"^\| `[^`]*{re.escape(shown)}\b", section, re.MULTILINE), shown
+    text = (DOCS / "commands.md").read_text("utf-8")
+    assert f"\n{commands.MARK}\n" in text
+    for line in re.findall(r"^traveltime-lab (.*)$", text.replace("\\\n", " "), re.MULTILINE):
+        parser.parse_args(shlex.split(line))
 
 
 def test_the_pages_name_public_names_only() -> None:

@@ -20,7 +20,8 @@ from tests.support import ROOT
 from tests.support.disk import size_limit
 from tests.support.large_jobs import ON_FOOT, checksums, grid, points
 from traveltime_lab import cli
-from traveltime_lab.jobs import commands, run
+from traveltime_lab.commands import large_jobs
+from traveltime_lab.jobs import run
 from traveltime_lab.jobs.point_files import read_point_file
 from traveltime_lab.network.network import Network
 
@@ -68,6 +69,18 @@ def test_areas(town: Network, files: Path, tmp_path: Path) -> None:
     found = gpd.read_parquet(tmp_path / "a")
     expected = tl.time_map(town, HOMES, level_of_detail=-2, no_holes=True, **ON_FOOT)
     assert found.geometry.geom_equals_exact(expected.geometry.reset_index(drop=True), 0.0).all()
+
+
+def test_options_of_transportation_and_several_limits(town: Network, files: Path, tmp_path: Path) -> None:
+    slow = ["--walking-speed", "3", "--snapping-penalty", "disabled"]
+    assert cli.main([*arguments(files, tmp_path / "m"), *slow]) == 0
+    means = {"transportation": {"type": "walking", "walking_speed": 3}, "snapping": {"penalty": "disabled"}}
+    expected = tl.time_filter(town, HOMES, SHOPS, form="sparse", travel_time=200, **means)
+    assert pd.read_parquet(tmp_path / "m")["travel_time"].tolist() == expected["travel_time"].tolist()
+    several = ["100,200" if text == "200" else text for text in arguments(files, tmp_path / "a", "areas")]
+    assert cli.main([*several, *slow]) == 0
+    areas = tl.time_map(town, HOMES, travel_time=[100, 200], **means)
+    assert gpd.read_parquet(tmp_path / "a").geometry.geom_equals_exact(areas.geometry, 0.0, align=False).all()
 
 
 def test_timetables(porto_alegre: Network, tmp_path: Path) -> None:
@@ -197,7 +210,7 @@ def test_a_signal_during_the_start(files: Path, tmp_path: Path, module: str, sen
 @pytest.mark.filterwarnings("ignore:.*use of fork.*:DeprecationWarning")
 def test_workers(files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if "fork" in multiprocessing.get_all_start_methods():
-        monkeypatch.setattr(commands, "START", "fork")  # at once, where spawned ones import everything
+        monkeypatch.setattr(large_jobs, "START", "fork")  # at once, where spawned ones import everything
     for name, workers in (("two", "2"), ("one", "1")):
         given = [*arguments(files, tmp_path / name), "--part-size", "60", "--workers", workers]
         assert cli.main(given) == 0

@@ -5,6 +5,7 @@ Read points from a file: GeoParquet, GeoPackage and other formats of GDAL, and t
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,7 +25,11 @@ _ID: Final = "id"
 
 
 def read_point_file(
-    path: str | os.PathLike[str], id_column: str | None = None, layer: str | None = None
+    path: str | os.PathLike[str],
+    id_column: str | None = None,
+    layer: str | None = None,
+    *,
+    numbers: Sequence[str] = (),
 ) -> gpd.GeoDataFrame:
     """
     Read labelled points from a file.
@@ -38,6 +43,8 @@ def read_point_file(
         Column of the labels; by default ``id`` if there is one, otherwise they are 0, 1, 2 ...
     layer : str, optional
         Layer of a file that has several, such as a GeoPackage.
+    numbers : sequence of str, default ()
+        Columns of numbers to read as well.
 
     Returns
     -------
@@ -57,7 +64,11 @@ def read_point_file(
         msg = f"no file of points at {source}"
         raise MissingFileError(msg)
     try:
-        return _labelled(_read(source, layer), source, id_column)
+        table = _read(source, layer)
+        labelled = _labelled(table, source, id_column)
+        for name in numbers:
+            labelled[name] = _numbers(table, name, source).to_numpy()
+        return labelled
     except TravelTimeError:
         raise
     except UnicodeDecodeError as error:
@@ -97,6 +108,20 @@ def _labelled(table: gpd.GeoDataFrame, source: Path, id_column: str | None) -> g
         )
         raise DataError(msg)
     return table[["geometry"]].set_index(pd.Index(labels, name=column))
+
+
+def _numbers(table: gpd.GeoDataFrame, name: str, source: Path) -> pd.Series:
+    """Return a column of numbers."""
+    if name not in table.columns or name == "geometry":
+        msg = f"{source} has no column {name!r}; its columns are {_listed(table)}"
+        raise DataError(msg)
+    values = pd.to_numeric(table[name], errors="coerce").astype("float64")
+    wrong = values.isna() & table[name].notna()
+    if wrong.any():
+        row = int(wrong.argmax())
+        msg = f"{source} has {plain(table[name].iloc[row])!r} as {name} in row {row + 1}, which is not a number"
+        raise DataError(msg)
+    return values
 
 
 def _are_texts(labels: pd.Series) -> bool:

@@ -41,7 +41,7 @@ DAY: Final = WEEKDAY_MORNING.value
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 #: Arguments that are points, and those with the names of their columns that count.
-_POINTS: Final[Mapping[str, str | None]] = {
+COLUMNS_OF: Final[Mapping[str, str | None]] = {
     "origins": "demand",
     "destinations": None,
     "opportunities": "values",
@@ -139,8 +139,8 @@ def asked_of(function: str, given: Mapping[str, Any], defaults: Mapping[str, Any
     """Return the question of a call with valid arguments."""
     arguments, tables = {name: value for name, value in defaults.items() if name not in _NOT_ASKED}, {}
     for name, value in given.items():
-        if name in _POINTS or (name == "pairs" and isinstance(value, pd.DataFrame)):
-            columns = ("origin", "destination") if name == "pairs" else given.get(_POINTS[name] or "", ())
+        if name in COLUMNS_OF or (name == "pairs" and isinstance(value, pd.DataFrame)):
+            columns = ("origin", "destination") if name == "pairs" else given.get(COLUMNS_OF[name] or "", ())
             tables[name] = asked_table(value, (columns,) if isinstance(columns, str) else tuple(columns or ()))
             arguments.pop(name, None)
         elif name not in _NOT_ASKED:

@@ -15,6 +15,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from traveltime_lab.commands.options import add_parts, parts_of
+from traveltime_lab.commands.values import kind_of, reader
+
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
@@ -53,6 +56,7 @@ def add_commands(commands: Any, run: Callable[[argparse.Namespace], None]) -> No
         help="of travel_time, distance, snap_distance and share, with commas; default: %(default)s",
     )  # fmt: skip
     matrix.add_argument("--percentiles", metavar="NUMBERS", default="", help="with --window, such as 50,80")
+    matrix.add_argument("--travel-time", metavar="S", type=int, required=True, help="maximum, in seconds")
     matrix.set_defaults(job=_matrix)
     _add_common(matrix, "pairs per part, reachable or not; default: 20,000,000")
 
@@ -63,6 +67,10 @@ def add_commands(commands: Any, run: Callable[[argparse.Namespace], None]) -> No
     areas.add_argument("--level-of-detail", metavar="LEVEL", default="medium", help="default: %(default)s")
     areas.add_argument("--no-holes", action="store_true", help="fill holes")
     areas.add_argument("--percentile", metavar="P", type=float, help="with --window")
+    areas.add_argument(
+        "--travel-time", metavar="S,...", type=reader(kind_of("int | Sequence[int]")), required=True,
+        help="maximum in seconds, or several with commas",
+    )  # fmt: skip
     areas.set_defaults(job=_areas)
     _add_common(areas, "origins per part; default: 200")
 
@@ -81,7 +89,6 @@ def _command(commands: Any, name: str, what: str, run: Callable[[argparse.Namesp
 
 
 def _add_common(command: Any, part_size: str) -> None:
-    command.add_argument("--travel-time", metavar="S", type=int, required=True, help="maximum, in seconds")
     command.add_argument("--transportation", metavar="TYPE", default="driving", help="default: %(default)s")
     moment = command.add_mutually_exclusive_group()
     moment.add_argument("--departure-time", metavar="TIME", help="ISO 8601, or weekday_morning")
@@ -94,13 +101,15 @@ def _add_common(command: Any, part_size: str) -> None:
     command.add_argument("--part-size", metavar="N", type=int, help=part_size)
     command.add_argument("--workers", metavar="N", type=int, default=1, help="processes; default: %(default)s")
     command.add_argument("--quiet", action="store_true", help="no progress")
+    for name in ("transportation", "snapping"):
+        add_parts(command, name)
 
 
 def _matrix(network: Any, options: argparse.Namespace, progress: Progress) -> str:
     from traveltime_lab.jobs.matrix import write_matrix
     from traveltime_lab.jobs.point_files import read_point_file
 
-    layers = _layers(options.layer, 2)
+    layers = layers_of(options.layer, 2)
     origins, destinations = (
         read_point_file(path, options.id, layer)
         for path, layer in zip((options.origins, options.destinations), layers, strict=True)
@@ -118,7 +127,7 @@ def _areas(network: Any, options: argparse.Namespace, progress: Progress) -> str
     from traveltime_lab.jobs.point_files import read_point_file
 
     level = options.level_of_detail
-    origins = read_point_file(options.origins, options.id, *_layers(options.layer, 1))
+    origins = read_point_file(options.origins, options.id, *layers_of(options.layer, 1))
     with _workers(options.workers) as executor:
         write_areas(
             network, origins, options.out, level_of_detail=int(level) if level.lstrip("-").isdecimal() else level,
@@ -129,8 +138,8 @@ def _areas(network: Any, options: argparse.Namespace, progress: Progress) -> str
 
 
 def _common(options: argparse.Namespace) -> dict[str, Any]:
-    names = ("travel_time", "transportation", "departure_time", "arrival_time", "window", "part_size")
-    return {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+    names = ("travel_time", "departure_time", "arrival_time", "window", "part_size")
+    return {name: getattr(options, name) for name in names if getattr(options, name) is not None} | parts_of(options)
 
 
 def _items(text: str) -> list[str]:
@@ -147,8 +156,8 @@ def _numbers(text: str) -> list[float]:
         raise InputError(msg) from error
 
 
-def _layers(text: str | None, n_files: int) -> list[str | None]:
-    """Return the layer of each file, None for the only one."""
+def layers_of(text: str | None, n_files: int) -> list[str | None]:
+    """Return the layer of each file, None for the only one; InputError for more layers than files."""
     from traveltime_lab.errors import InputError
 
     names: list[str | None] = [name or None for name in text.split(",")] if text else [None]

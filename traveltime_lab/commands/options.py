@@ -1,0 +1,124 @@
+"""
+Options of a command from the arguments of a function, and arguments from the options that are given.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from typing import Any, Final
+
+from traveltime_lab.commands.signatures import REQUIRED, Argument, described
+from traveltime_lab.commands.values import kind_of, reader
+
+#: Arguments with options of their own: a class each, and what the names of the options begin with.
+_PARTS: Final = {"transportation": ("Transportation", ""), "snapping": ("Snapping", "snapping_")}
+#: Fields that are no options: `type` is ``--transportation``, and the other must have its default.
+_NO_OPTIONS: Final = ("type", "disable_border_crossing")
+_POINTS_TEXT: Final = "file of points, or LNG,LAT"
+_TEXTS: Final = {
+    "transportation": "Type of transportation, such as walking, driving or public_transport.",
+    "departure_time": "ISO 8601, in the time zone of the network if it has none, or weekday_morning. Required for "
+    "types with a timetable.",
+    "arrival_time": "Instead of --departure-time.",
+    "pairs": "all combines all origins with all destinations, aligned the first with the first and so on; or a .csv "
+    "file with the columns origin and destination.",
+}
+
+
+#: What docstrings have that command lines do not, and what is there instead.
+_REWRITTEN: Final = (
+    (r"[`\"]", ""),
+    (r" \[\d\]_", ""),
+    (r"\[(\d[\d, ]*)\]", lambda found: found[1].replace(", ", ",")),
+    (r" The contract's .*? is accepted too\.", ""),
+    (r"; None for [^.;]*", ""),
+    (r"^Whether to (.)", lambda found: found[1].upper()),
+)
+
+
+def plain(text: str) -> str:
+    """Return a text of a docstring as the help of a command line."""
+    for pattern, better in _REWRITTEN:
+        text = re.sub(pattern, better, text)
+    return text
+
+
+def add_argument(command: Any, argument: Argument) -> None:
+    """Add an argument of a function; what is not given is left to the function."""
+    name, kind = argument.name, kind_of(argument.annotation)
+    if name in (*_PARTS, "network") and name != "transportation":
+        return
+    if {"Progress", "Executor"} & kind.single:
+        return
+    if "PointsLike" in kind.single:
+        command.add_argument(name, metavar=name.upper(), help=_POINTS_TEXT)
+        return
+    text = _TEXTS.get(name) or plain(argument.text)
+    if argument.default not in (REQUIRED, None, (), "", False, True):
+        default = argument.default if isinstance(argument.default, tuple) else (argument.default,)
+        text = f"{text} Default: {','.join(map(str, default))}."
+    letter = kind.letter
+    if letter[0] == "N":
+        letter = letter.replace("N", "S" if "second" in text else "M" if "metres" in text else "N")
+    how: dict[str, Any] = {"help": escaped(text), "type": reader(kind), "metavar": letter}
+    if kind.choices and not kind.single - {"None"}:
+        how = {"help": how["help"], "choices": kind.choices}
+    elif name in ("transportation", "departure_time", "arrival_time", "pairs"):
+        letter = {"transportation": "TYPE", "pairs": "PAIRS"}.get(name, "TIME")
+        how = {"help": how["help"], "metavar": letter}
+    if not argument.is_keyword:
+        command.add_argument(name, **{**how, "metavar": name.upper()})
+        return
+    how["default"] = argparse.SUPPRESS
+    option = name.replace("_", "-")
+    if kind.is_flag:
+        is_on = argument.default is True
+        option = f"no-{option}" if is_on else option
+        text = f"Do not {text[0].lower()}{text[1:]}" if is_on else text
+        how = {"help": escaped(text), "action": f"store_{'false' if is_on else 'true'}", "default": argparse.SUPPRESS}
+    command.add_argument(f"--{option}", dest=name, required=argument.default is REQUIRED, **how)
+
+
+def add_parts(command: Any, name: str) -> None:
+    """Add the options of ``transportation`` or ``snapping``, in a group; nothing for another argument."""
+    if name not in _PARTS:
+        return
+    of, begin = _PARTS[name]
+    group = command.add_argument_group(f"options of {name}")
+    for field in described(of).arguments:
+        if field.name not in _NO_OPTIONS:
+            add_argument(group, Argument(f"{begin}{field.name}", field.annotation, field.default, True, field.text))
+
+
+def parts_of(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the arguments ``transportation`` and ``snapping`` that options stand for, if any of them is given."""
+    found = {}
+    for name, (of, begin) in _PARTS.items():
+        fields = [field.name for field in described(of).arguments if field.name not in _NO_OPTIONS]
+        given = {each: getattr(options, begin + each) for each in fields if hasattr(options, begin + each)}
+        if name == "transportation" and hasattr(options, name):
+            given["type"] = options.transportation
+        elif name == "transportation" and given:
+            given["type"] = next(each.default for each in described(of).arguments if each.name == "type")
+        if given:
+            found[name] = given
+    return found
+
+
+def take_negative_numbers(command: argparse.ArgumentParser) -> None:
+    """Let values begin with a minus, as in ``-51.2,-30.0``, which argparse takes for an option otherwise."""
+    command._negative_number_matcher = re.compile(r"-\.?\d")
+
+
+def escaped(text: str) -> str:
+    """Return a text for argparse, which formats it with %."""
+    return text.replace("%", "%%")
+
+
+def shorten_usage(command: argparse.ArgumentParser) -> None:
+    """Have the usage line show what must be given only."""
+    needed = [action for action in command._actions if action.required]
+    parts = [str(action.metavar) for action in needed if not action.option_strings]
+    parts += [f"{action.option_strings[-1]} {action.metavar}" for action in needed if action.option_strings]
+    command.usage = " ".join(["%(prog)s", *parts, "[option ...]"])
