@@ -101,7 +101,7 @@ def test_which_names_a_service_has() -> None:
     assert known_hosts("no such host .") is None
 
 
-@pytest.mark.parametrize("path", ["/health", "/docs", "/openapi.json", "/api/reference/error-codes"])
+@pytest.mark.parametrize("path", ["/health", "/metrics", "/docs", "/openapi.json", "/api/reference/error-codes"])
 def test_foreign_names_of_this_machine(tiny: Network, path: str) -> None:
     """A page whose name has been pointed at this machine reads nothing."""
     with serve(tiny) as url:

@@ -490,7 +490,18 @@ def test_unknown_paths(door: Door, path: str, method: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", [*RIGHT, *QUERIES, "/health", "/openapi.json", "/docs", DOCUMENTATION_LINK, "/api/v3/uk/h3/fast/pt"]
+    "path",
+    [
+        *RIGHT,
+        *QUERIES,
+        "/health",
+        "/ready",
+        "/metrics",
+        "/openapi.json",
+        "/docs",
+        DOCUMENTATION_LINK,
+        "/api/v3/uk/h3/fast/pt",
+    ],
 )
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "OPTIONS", "NONSENSE"])
 def test_wrong_methods(door: Door, path: str, method: str) -> None:

@@ -16,7 +16,7 @@ import re
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Final
 from weakref import WeakKeyDictionary
 
@@ -28,7 +28,6 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-import traveltime_lab
 from traveltime_lab.errors import InterruptedSearchError
 from traveltime_lab.runtime.interrupts import interruptible
 from traveltime_lab.server import openapi
@@ -40,10 +39,13 @@ from traveltime_lab.server.context import Answer, Call, Meter
 from traveltime_lab.server.contract.errors import CREDENTIALS, DOCUMENTATION_LINK, Failure, failure_of, plain_failure
 from traveltime_lab.server.contract.limits import MAX_PROTO_BODY
 from traveltime_lab.server.endpoints.table import ENDPOINTS, Endpoint
+from traveltime_lab.server.metrics import OTHER, Metrics
+from traveltime_lab.server.operations import operations
 from traveltime_lab.server.page.routes import page_routes
 from traveltime_lab.server.page.sessions import Sessions
 from traveltime_lab.server.postcodes import Zones
 from traveltime_lab.server.protobuf import endpoints
+from traveltime_lab.server.serving import Serving
 from traveltime_lab.server.workers import Body, Workers
 from traveltime_lab.settings import settings
 
@@ -85,7 +87,7 @@ class Service:
 
     Parameters
     ----------
-    atlas : Atlas
+    serving : Serving
     credentials : Credentials
     options : Options
     zones : Zones or None
@@ -95,9 +97,9 @@ class Service:
     """
 
     def __init__(
-        self, atlas: Atlas, credentials: Credentials, options: Options, zones: Zones | None, sessions: Sessions
+        self, serving: Serving, credentials: Credentials, options: Options, zones: Zones | None, sessions: Sessions
     ) -> None:
-        self.atlas = atlas
+        self.serving = serving
         self.credentials = credentials
         self.sessions = sessions
         self.options = options
@@ -113,6 +115,10 @@ class Service:
             n_large = options.large_workers or 2 * settings.threads
             self._workers[loop] = Workers(options.workers, n_large, LARGEST_BODIES * options.body_limit)
         return self._workers[loop]
+
+    def all_workers(self) -> list[Workers]:
+        """Return the threads of all event loops."""
+        return list(self._workers.values())
 
     @contextlib.asynccontextmanager
     async def lifespan(self, app: object) -> AsyncIterator[None]:
@@ -221,7 +227,7 @@ def _response(
                 # Lines of one header are one list.
                 headers = {name: ", ".join(request.headers.getlist(name)) for name in set(request.headers)}
                 call = Call(
-                    service.atlas, body.data, request.query_params, request.path_params, headers, app_id,
+                    service.serving.atlas, body.data, request.query_params, request.path_params, headers, app_id,
                     service.meter, service.zones, service.options.nominatim,
                 )  # fmt: skip
                 found = await service.work(request, endpoint.answer, call, body)
@@ -264,7 +270,7 @@ _DESCRIPTIONS: Final = {404: "There is nothing at this path", 405: "This path do
 
 
 def create_app(
-    atlas: Atlas,
+    atlas: Atlas | Serving,
     credentials: Credentials,
     options: Options | None = None,
     zones: Zones | None = None,
@@ -275,7 +281,8 @@ def create_app(
 
     Parameters
     ----------
-    atlas : Atlas
+    atlas : Atlas or Serving
+        The networks; a `Serving` can exchange them.
     credentials : Credentials
     options : Options, optional
     zones : Zones, optional
@@ -290,7 +297,8 @@ def create_app(
     """
     options = options or Options()
     sessions = sessions or Sessions()
-    service = Service(atlas, credentials, options, zones, sessions)
+    serving = atlas if isinstance(atlas, Serving) else Serving(atlas)
+    service = Service(serving, credentials, options, zones, sessions)
     by_path: dict[str, dict[str, Endpoint]] = {}
     for endpoint in ENDPOINTS:
         by_path.setdefault(endpoint.path, {})[endpoint.method] = endpoint
@@ -299,11 +307,6 @@ def create_app(
 
     def by_method(methods: dict[str, Endpoint]) -> Callable[[Request], Endpoint]:
         return lambda request: methods["GET" if request.method == "HEAD" else request.method]
-
-    async def health(request: Request) -> Response:
-        maps = [item.name for item in atlas.maps]
-        body = {"status": "ok", "version": traveltime_lab.__version__, "maps": maps}
-        return Response(json.dumps(body), media_type="application/json")
 
     async def openapi_json(request: Request) -> Response:
         return Response(description, media_type="application/json")
@@ -334,13 +337,13 @@ def create_app(
     routes += [
         Route(path, without_credentials(answer), methods=["GET"])
         for path, answer in (
-            ("/health", health),
+            *operations(serving, service.all_workers),
             ("/openapi.json", openapi_json),
             ("/docs", docs),
             (DOCUMENTATION_LINK, error_codes),
         )
     ]
-    routes += page_routes(atlas, credentials, sessions, without_credentials)
+    routes += page_routes(serving, credentials, sessions, without_credentials)
     for prefix in endpoints.PREFIXES:
         for path, endpoint in endpoints.ENDPOINTS.items():
             handler = _response(service, by_method({"POST": endpoint}), is_proto=True)
@@ -352,7 +355,9 @@ def create_app(
     handlers = {HTTPException: on_error, Exception: on_error}
     app = Starlette(routes=routes, exception_handlers=handlers, lifespan=service.lifespan)
     app.router.redirect_slashes = False
-    return _AccessLog(_with_clear_framing(with_origins(app, check_origins(options.allow_origins))))
+    labels: dict[object, str] = {route.endpoint: route.path for route in routes}
+    open_app = _with_clear_framing(with_origins(app, check_origins(options.allow_origins)))
+    return _AccessLog(open_app, serving.metrics, labels)
 
 
 def _with_clear_framing(app: ASGIApp) -> ASGIApp:
@@ -390,10 +395,23 @@ def _logged(path: str) -> str:
 
 
 class _AccessLog:
-    """Write a line for each request, without its query string or any part of the target that may be an API key."""
+    """
+    Count each request and write a line for it, without its query string or other parts that may be an API key.
 
-    def __init__(self, app: Callable[[Scope, Receive, Send], Awaitable[None]]) -> None:
+    Parameters
+    ----------
+    app : ASGI application
+    metrics : Metrics
+    labels : mapping
+        Path of the route of each handler.
+    """
+
+    def __init__(
+        self, app: Callable[[Scope, Receive, Send], Awaitable[None]], metrics: Metrics, labels: Mapping[object, str]
+    ) -> None:
         self.app = app
+        self._metrics = metrics
+        self._labels = labels
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -417,6 +435,9 @@ class _AccessLog:
         try:
             await self.app(scope, receive, note)
         finally:
+            seconds = time.perf_counter() - started
+            label = self._labels.get(scope.get("endpoint"), OTHER)
+            self._metrics.answered(label, scope["method"], status, seconds)
             more = scope.get("state", {}).get("logged", "")
             # repr keeps a path with line breaks in it on its line.
             access.info(
@@ -426,6 +447,6 @@ class _AccessLog:
                 _logged(scope["path"]),
                 status,
                 size,
-                1000.0 * (time.perf_counter() - started),
+                1000.0 * seconds,
                 more,
             )

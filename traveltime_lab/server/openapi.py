@@ -59,7 +59,11 @@ def describe() -> dict[str, Any]:
         paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = operation
     for path, endpoint in endpoints.ENDPOINTS.items():
         paths[f"/api/v3{path}"] = {"post": _proto_operation(endpoint, reference_of)}
-    paths["/health"] = {"get": _open_operation("health", "Whether the service runs", {"type": "object"})}
+    said, text = {JSON: {"schema": {"type": "object"}}}, {"text/plain": {"schema": {"type": "string"}}}
+    paths["/health"] = {"get": _open_operation("health", "Whether the service runs", said)}
+    paths["/ready"] = {"get": _open_operation("ready", "Whether networks are loaded and kernels compiled", said)}
+    paths["/ready"]["get"]["responses"]["503"] = {"description": "Not yet", "content": said}
+    paths["/metrics"] = {"get": _open_operation("metrics", "Metrics in the text format of Prometheus", text)}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -158,8 +162,7 @@ def _proto_operation(endpoint: Endpoint, reference_of: dict[Any, Any]) -> dict[s
     }
 
 
-def _open_operation(name: str, summary: str, schema: dict[str, Any]) -> dict[str, Any]:
-    content = {JSON: {"schema": schema}}
+def _open_operation(name: str, summary: str, content: dict[str, Any]) -> dict[str, Any]:
     return {"operationId": name, "summary": summary, "responses": {"200": {"description": "Yes", "content": content}}}
 
 

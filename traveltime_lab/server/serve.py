@@ -33,6 +33,8 @@ from traveltime_lab.server.tls import write_certificate
 if TYPE_CHECKING:
     import uvicorn
 
+    from traveltime_lab.server.serving import Serving
+
 #: A table of postcodes, or the file of one.
 ZonesLike: TypeAlias = Zones | pd.DataFrame | str | os.PathLike[str]
 #: Seconds that a start may take.
@@ -80,7 +82,7 @@ class _Prepared:
     server: uvicorn.Server
     listener: socket.socket
     address: Served
-    atlas: Atlas
+    serving: Serving
 
 
 @contextlib.contextmanager
@@ -98,16 +100,17 @@ def _prepared(
         from traveltime_lab.server import app as application  # noqa: PLC0415 - an optional extra
         from traveltime_lab.server import browsers, listening  # noqa: PLC0415
         from traveltime_lab.server.page.sessions import Sessions  # noqa: PLC0415
+        from traveltime_lab.server.serving import Serving  # noqa: PLC0415
     except ModuleNotFoundError as error:
         text = f"the service needs {error.name}. Type: pip install 'traveltime_lab[server]'"
         raise MissingDependencyError(text) from error
-    atlas = Atlas(networks)
+    serving = Serving(Atlas(networks))
     pairs = _checked_pairs(credentials)
     if zones is not None and not isinstance(zones, Zones):
         zones = Zones.from_table(zones) if isinstance(zones, pd.DataFrame) else Zones.read(zones)
     options = replace(options, hosts=browsers.known_hosts(host))
     sessions = Sessions(pairs[0][0])
-    app = application.create_app(atlas, Credentials(pairs), options, zones, sessions)
+    app = application.create_app(serving, Credentials(pairs), options, zones, sessions)
     with contextlib.ExitStack() as stack:
         certificate = key = None
         if isinstance(tls, tuple):
@@ -131,7 +134,7 @@ def _prepared(
         address.app_id, address.api_key = pairs[0]
         address.certificate = certificate
         address.page = f"{address}/?token={sessions.token}"
-        yield _Prepared(server, listener, address, atlas)
+        yield _Prepared(server, listener, address, serving)
 
 
 def _check_certificate(certificate: Path, key: Path) -> None:
@@ -318,10 +321,6 @@ def run(
     options : Options, optional
     """
     with _prepared(networks, host, port, credentials, tls, zones, options or Options()) as prepared:
-        from traveltime_lab.server.warm_up import warm_up  # noqa: PLC0415 - an optional extra
-
         announce(prepared.address)
-        threading.Thread(
-            target=warm_up, args=(prepared.atlas,), name="traveltime_lab.server.warm_up", daemon=True
-        ).start()
+        prepared.serving.begin()
         prepared.server.run([prepared.listener])

@@ -26,9 +26,20 @@ logger = logging.getLogger(__name__)
 _LIMIT_S = 600
 
 
-def warm_up(atlas: Atlas) -> None:
-    """Make each map ready."""
+def warm_up(atlas: Atlas, besides: Atlas | None = None) -> None:
+    """
+    Make each map ready.
+
+    Parameters
+    ----------
+    atlas : Atlas
+    besides : Atlas, optional
+        One that is ready already: maps with its networks are left out.
+    """
+    ready = [item.network for item in besides.maps] if besides is not None else []
     for item in atlas.maps:
+        if any(item.network is network for network in ready):
+            continue
         started = time.perf_counter()
         for kind, moment in _usual_searches(item):
             # A map without streets for a type, or a day without service, is not worth a warning here.

@@ -70,12 +70,15 @@ class Workers:
     ----------
     room : int
         Bytes of bodies that may still come.
+    n_waiting, n_running : int
+        Requests that wait for a slot, and that have one.
     """
 
     def __init__(self, n_small: int, n_large: int, room: int) -> None:
         self._slots = {False: anyio.Semaphore(n_small), True: anyio.Semaphore(n_large)}
         self._pool = ThreadPoolExecutor(n_small + n_large, thread_name_prefix="traveltime_lab.server")
         self.room = room
+        self.n_waiting = self.n_running = 0
 
     def body(self) -> Body:
         """Return an empty body."""
@@ -88,10 +91,16 @@ class Workers:
     async def run(self, work: Callable[[], _T], body: Body, *, is_large: bool) -> _T:
         """Return the result of a function, called in a thread as soon as there is a slot for it; it drops the body."""
         slot = self._slots[is_large]
-        await slot.acquire()
+        self.n_waiting += 1
+        try:
+            await slot.acquire()
+        finally:
+            self.n_waiting -= 1
+        self.n_running += 1
         loop = asyncio.get_running_loop()
 
         def free() -> None:
+            self.n_running -= 1
             body.drop()
             slot.release()
 
@@ -102,6 +111,7 @@ class Workers:
         try:
             future = self._pool.submit(work)
         except BaseException:
+            self.n_running -= 1
             slot.release()
             raise
         body.lend()

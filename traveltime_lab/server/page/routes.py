@@ -27,6 +27,7 @@ from traveltime_lab.server.auth import Credentials
 from traveltime_lab.server.contract import limits
 from traveltime_lab.server.contract.errors import CREDENTIALS, Failure, plain_failure
 from traveltime_lab.server.page.sessions import Sessions, cookie_name, set_cookie
+from traveltime_lab.server.serving import Serving
 
 #: Nothing from elsewhere, no script and no style within the page. Leaflet clears images with one in a data URL.
 _POLICY: Final = (
@@ -58,21 +59,21 @@ Handler = Callable[[Request], Awaitable[Response]]
 
 
 def page_routes(
-    atlas: Atlas, credentials: Credentials, sessions: Sessions, answered: Callable[[Handler], Handler]
+    serving: Serving, credentials: Credentials, sessions: Sessions, answered: Callable[[Handler], Handler]
 ) -> list[Route]:
     """
     Return the routes of the page.
 
     Parameters
     ----------
-    atlas : Atlas
+    serving : Serving
     credentials : Credentials
         Pairs that may sign in without the link.
     sessions : Sessions
     answered : callable
         Wraps a handler that needs no credentials: checks the host and turns a `Failure` into an answer.
     """
-    page = _Page(atlas, credentials, sessions)
+    page = _Page(serving, credentials, sessions)
     listed: list[tuple[str, Handler, str]] = [
         ("/", page.index, "GET"),
         ("/page/session", page.sign_in, "POST"),
@@ -92,8 +93,8 @@ def page_routes(
 
 
 class _Page:
-    def __init__(self, atlas: Atlas, credentials: Credentials, sessions: Sessions) -> None:
-        self._atlas = atlas
+    def __init__(self, serving: Serving, credentials: Credentials, sessions: Sessions) -> None:
+        self._serving = serving
         self._credentials = credentials
         self._sessions = sessions
         folder = files(__package__).joinpath("static")
@@ -103,9 +104,14 @@ class _Page:
             "leaflet.css": (leaflet.stylesheet().encode(), "text/css"),
             **{name: (folder.joinpath(name).read_bytes(), media) for name, media in _STATIC.items()},
         }
-        self._tiles = _Tiles(atlas)
-        #: Part of the addresses of tiles, so that browsers do not show those of a service that ran here before.
-        self._version = secrets.token_hex(4)
+        self._tiles = _Tiles(serving.atlas)
+
+    def _current_tiles(self) -> _Tiles:
+        """Return the tiles of the current networks."""
+        atlas = self._serving.atlas
+        if self._tiles.atlas is not atlas:
+            self._tiles = _Tiles(atlas)
+        return self._tiles
 
     async def index(self, request: Request) -> Response:
         """Return the page; with the token of the link, let the browser in first."""
@@ -161,12 +167,13 @@ class _Page:
     async def config(self, request: Request) -> Response:
         """Return the facts about the networks that the page needs."""
         app_id = self._signed_in(request)
-        maps = await anyio.to_thread.run_sync(lambda: [_described(item) for item in self._atlas.maps])
+        tiles = self._current_tiles()
+        maps = await anyio.to_thread.run_sync(lambda: [_described(item) for item in tiles.atlas.maps])
         body = {
             "version": traveltime_lab.__version__,
             "app_id": app_id,
             "maps": maps,
-            "tiles": f"page/tiles/{{layer}}/{{z}}/{{x}}/{{y}}.svg?v={self._version}",
+            "tiles": f"page/tiles/{{layer}}/{{z}}/{{x}}/{{y}}.svg?v={tiles.version}",
             "tile_px": basemap.TILE_PX,
             "colours": style.ORIGIN_COLOURS,
             "most_minutes": limits.MAX_TRAVEL_TIME_S // 60,
@@ -182,7 +189,7 @@ class _Page:
         layer, z, x, y = (request.path_params[name] for name in ("layer", "z", "x", "y"))
         if layer not in ("ground", "streets") or z > basemap.DEEPEST_TILE or x >= 2**z or y >= 2**z:
             raise plain_failure(404, "There is no such tile")
-        content = await anyio.to_thread.run_sync(self._tiles.get, layer, z, x, y)
+        content = await anyio.to_thread.run_sync(self._current_tiles().get, layer, z, x, y)
         headers = {**_HEADERS, "Cache-Control": "private, max-age=86400"}
         return Response(content, headers=headers, media_type="image/svg+xml")
 
@@ -202,7 +209,9 @@ class _Tiles:
     """Tiles of the base map; the last ones that were requested are cached."""
 
     def __init__(self, atlas: Atlas) -> None:
-        self._atlas = atlas
+        self.atlas = atlas
+        #: Part of their addresses, so that browsers do not show those of other networks that were here before.
+        self.version = secrets.token_hex(4)
         self._lock = Lock()
         self._kept: OrderedDict[tuple[str, int, int, int], bytes] = OrderedDict()
         self._size = 0
@@ -214,7 +223,7 @@ class _Tiles:
                 self._kept.move_to_end(key)
                 return self._kept[key]
         # The smallest network last: it has the most detail.
-        networks = [item.network for item in reversed(self._atlas.maps)]
+        networks = [item.network for item in reversed(self.atlas.maps)]
         content = basemap.tile(networks, layer, z, x, y).encode()
         with self._lock:
             if key not in self._kept:

@@ -1,0 +1,54 @@
+"""
+What operators ask a service: whether it runs, whether it is ready, and its metrics.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+import traveltime_lab
+from traveltime_lab.server.metrics import MEDIA
+from traveltime_lab.server.serving import Serving
+from traveltime_lab.server.workers import Workers
+
+#: Seconds after which to ask again (assumed: starting takes some more).
+_RETRY_S: Final = 5
+
+
+def operations(
+    serving: Serving, workers: Callable[[], Iterable[Workers]]
+) -> list[tuple[str, Callable[[Request], Awaitable[Response]]]]:
+    """
+    Return the paths with their handlers, which need no credentials.
+
+    Parameters
+    ----------
+    serving : Serving
+    workers : callable
+        Returns the threads of all event loops.
+    """
+
+    def said(status: str) -> bytes:
+        maps = [item.name for item in serving.atlas.maps]
+        return json.dumps({"status": status, "version": traveltime_lab.__version__, "maps": maps}).encode()
+
+    async def health(request: Request) -> Response:
+        return Response(said("ok"), media_type="application/json")
+
+    async def ready(request: Request) -> Response:
+        serving.begin()
+        if serving.is_ready:
+            return Response(said("ready"), media_type="application/json")
+        return Response(said("starting"), 503, {"Retry-After": str(_RETRY_S)}, "application/json")
+
+    async def metrics(request: Request) -> Response:
+        maps = [item.name for item in serving.atlas.maps]
+        text = serving.metrics.text(maps, workers(), is_ready=serving.is_ready)
+        return Response(text, headers={"Content-Type": MEDIA})
+
+    return [("/health", health), ("/ready", ready), ("/metrics", metrics)]

@@ -1,0 +1,82 @@
+"""
+The networks that a service answers with: whether they are ready, and exchanging them while it runs.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+
+from traveltime_lab.runtime.forks import Lock
+from traveltime_lab.server.atlas import Atlas
+from traveltime_lab.server.metrics import Metrics
+from traveltime_lab.server.warm_up import warm_up
+
+logger = logging.getLogger(__name__)
+
+
+class Serving:
+    """
+    The atlas of a service.
+
+    A request takes `atlas` once, so that all of its searches are answered with the same networks.
+
+    Parameters
+    ----------
+    atlas : Atlas
+
+    Attributes
+    ----------
+    atlas : Atlas
+        The current one.
+    is_ready : bool
+        Whether what the first requests need is there: kernels are compiled and search graphs made.
+    metrics : Metrics
+    """
+
+    def __init__(self, atlas: Atlas) -> None:
+        self.atlas = atlas
+        self.is_ready = False
+        self.metrics = Metrics()
+        self._has_begun = False
+        self._lock = Lock()
+        self._exchange = Lock()
+
+    def begin(self) -> None:
+        """Make the networks ready in a thread, unless that has begun."""
+        with self._lock:
+            if self._has_begun:
+                return
+            self._has_begun = True
+        threading.Thread(target=self._make_ready, name="traveltime_lab.server.warm_up", daemon=True).start()
+
+    def _make_ready(self) -> None:
+        try:
+            with self._exchange:
+                warm_up(self.atlas)
+            self.is_ready = True
+        except Exception:
+            # Requests are answered nevertheless; those about readiness say that it is not.
+            logger.exception("networks cannot be made ready")
+
+    def exchange(self, atlas: Atlas) -> None:
+        """
+        Answer with other networks from now on.
+
+        They are made ready first. Requests that are being answered keep the former networks; none waits.
+
+        Parameters
+        ----------
+        atlas : Atlas
+        """
+        started = time.perf_counter()
+        with self._exchange:
+            warm_up(atlas, besides=self.atlas)
+            self.atlas = atlas
+        with self._lock:
+            self._has_begun = True
+        self.is_ready = True
+        self.metrics.reloaded(is_ok=True)
+        names = ",".join(item.name for item in atlas.maps)
+        logger.info("reloaded maps=%s seconds=%.1f", names, time.perf_counter() - started)
