@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -233,6 +233,10 @@ def _add_serve(commands: Any) -> None:
         default=[],
         help="web pages of this origin may read answers (CORS), such as http://localhost:3000, or '*'; repeat for more",
     )
+    serve.add_argument(
+        "--watch", metavar="S", type=float,
+        help="look every S seconds whether files of networks have changed, and reload those; SIGHUP reloads them, too",
+    )  # fmt: skip
     serve.add_argument("--quiet", action="store_true", help="no access log")
     serve.set_defaults(run=_serve)
 
@@ -242,39 +246,45 @@ def _serve(options: argparse.Namespace) -> None:
     from traveltime_lab.search.geocoding.nominatim import Nominatim
     from traveltime_lab.server import auth
     from traveltime_lab.server import serve as running
-    from traveltime_lab.server.atlas import Map
     from traveltime_lab.server.config import Options
+    from traveltime_lab.server.reload import Reloader, Source
 
     if (options.certificate is None) != (options.key is None):
         raise tl.InputError("--certificate and --key must be given together")
-    positive = ("body_limit", "timeout", "idle_timeout", "connections", "hits_per_minute")
+    positive = ("body_limit", "timeout", "idle_timeout", "connections", "hits_per_minute", "watch")
     for name in positive:
-        if not (getattr(options, name) or (1 if name == "hits_per_minute" else 0)) > 0:
-            raise tl.InputError(f"--{name.replace('_', '-')} must be positive; got {getattr(options, name)}")
+        given = getattr(options, name)
+        if given is None and name in ("hits_per_minute", "watch"):
+            continue
+        if not given > 0:
+            raise tl.InputError(f"--{name.replace('_', '-')} must be positive; got {given}")
     pairs = auth.find_pairs(options.credentials, options.credentials_file)
     is_made_up = not pairs
     pairs = pairs or [auth.generate_pair()]
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     if not options.quiet:
-        logging.getLogger("traveltime_lab.access").setLevel(logging.INFO)
+        for name in ("access", "server.reload", "server.serving"):
+            logging.getLogger(f"traveltime_lab.{name}").setLevel(logging.INFO)
     warm_up.start_helper()
-    networks = dict(_named_network(text) for text in options.networks or ["porto_alegre"])
-    if len(networks) < len(options.networks):
+    sources = {
+        name: Source(files, load) for name, files, load in map(_named_loader, options.networks or ["porto_alegre"])
+    }
+    if len(sources) < len(options.networks):
         raise tl.InputError("two networks have the same name; give them names with NAME=PATH")
     if options.changes is not None:
-        if len(networks) > 1:
+        if len(sources) > 1:
             raise tl.InputError("--changes needs exactly one network; build the others with their changes")
-        changes = tl.load_changes(options.changes)
-        networks = {name: network.with_changes(changes) for name, network in networks.items()}
+        sources = {name: source.changed_by(options.changes) for name, source in sources.items()}
+    stamps = {name: source.stamp() for name, source in sources.items()}
 
     def announce(address: running.Served) -> None:
-        print(f"Serving {', '.join(networks)} at {address}  (documentation: {address}/docs)")
+        print(f"Serving {', '.join(sources)} at {address}  (documentation: {address}/docs)")
         print(f"Map, for one browser: {address.page}")
         if is_made_up:
             print(f"Application id {address.app_id}, API key {address.api_key}  (generated for this run)")
             print("For code copied from the map:")
             print(f"  export TRAVELTIME_LAB_APP_ID={address.app_id} TRAVELTIME_LAB_API_KEY={address.api_key}")
-            query = "lat={1:.4f}&lng={0:.4f}".format(*Map(*next(iter(networks.items()))).middle)
+            query = "lat={1:.4f}&lng={0:.4f}".format(*address.middle)
             insecure = "-k " if options.tls else ""
             print(
                 f"\nTry: curl {insecure}'{address}/v4/time-map?type=driving&travel_time=600&{query}"
@@ -287,7 +297,7 @@ def _serve(options: argparse.Namespace) -> None:
         # The server ends the process by the signal that it was sent, as supervisors of services expect.
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
     running.run(
-        networks,
+        {name: source.load() for name, source in sources.items()},
         announce=announce,
         host=options.host,
         port=options.port,
@@ -303,21 +313,28 @@ def _serve(options: argparse.Namespace) -> None:
             nominatim=None if options.nominatim is None else Nominatim(options.nominatim),
             allow_origins=tuple(options.allow_origin),
         ),
+        reloader=lambda serving: Reloader(serving, sources, stamps, options.watch),
     )
 
 
 def _named_network(text: str) -> tuple[str, tl.Network]:
     """Return the name and the network that an argument of ``serve`` specifies."""
+    name, _, load = _named_loader(text)
+    return name, load()
+
+
+def _named_loader(text: str) -> tuple[str, tuple[Path, ...], Callable[[], tl.Network]]:
+    """Return the name that an argument of ``serve`` specifies, the files of the network, and how to load it."""
     name, equals, source = text.partition("=")
     if not equals or "/" in name or "\\" in name:
         name, source = "", text
     if source in DEMO_ORIGINS:
-        return name or source, tl.sample_network(source)
+        return name or source, (), lambda: tl.sample_network(source)
     path = Path(source)
     name = name or path.name.partition(".")[0]
     if path.name.lower().endswith(_OSM_ENDS):
-        return name, tl.build_network(path, progress=sys.stderr.isatty())
-    return name, tl.load_network(path)
+        return name, (path,), lambda: tl.build_network(path, progress=sys.stderr.isatty())
+    return name, (path,), lambda: tl.load_network(path)
 
 
 def _build(options: argparse.Namespace) -> None:

@@ -33,6 +33,7 @@ from traveltime_lab.server.tls import write_certificate
 if TYPE_CHECKING:
     import uvicorn
 
+    from traveltime_lab.server.reload import Reloader
     from traveltime_lab.server.serving import Serving
 
 #: A table of postcodes, or the file of one.
@@ -63,6 +64,31 @@ class Served(str):
     api_key: str
     certificate: Path | None
     page: str
+    _serving: Serving
+
+    def reload(self, networks: Network | Mapping[str, Network] | Iterable[Network]) -> None:
+        """
+        Answer with other networks from now on.
+
+        Returns when they are ready and in place. No request waits: those that are being answered keep the former
+        networks, and each is answered with one set of networks.
+
+        Parameters
+        ----------
+        networks : Network, mapping of str to Network, or iterable of Network
+            As in `serve`.
+
+        Raises
+        ------
+        InputError
+            If there is no network, or a name cannot be used; then nothing changes.
+        """
+        self._serving.exchange(Atlas(networks))
+
+    @property
+    def middle(self) -> tuple[float, float]:
+        """Longitude and latitude of a crossing in the middle of the smallest network."""
+        return self._serving.atlas.maps[0].middle
 
     @property
     def headers(self) -> dict[str, str]:
@@ -105,6 +131,7 @@ def _prepared(
         text = f"the service needs {error.name}. Type: pip install 'traveltime_lab[server]'"
         raise MissingDependencyError(text) from error
     serving = Serving(Atlas(networks))
+    del networks  # after a reload, nothing else should keep them in memory
     pairs = _checked_pairs(credentials)
     if zones is not None and not isinstance(zones, Zones):
         zones = Zones.from_table(zones) if isinstance(zones, pd.DataFrame) else Zones.read(zones)
@@ -134,6 +161,7 @@ def _prepared(
         address.app_id, address.api_key = pairs[0]
         address.certificate = certificate
         address.page = f"{address}/?token={sessions.token}"
+        address._serving = serving
         yield _Prepared(server, listener, address, serving)
 
 
@@ -243,7 +271,7 @@ def serve(
     -------
     context manager of Served
         Gives the address, a str with the attributes ``app_id``, ``api_key``, ``headers``, ``proto``, ``certificate``
-        and ``page``, the address of a map to click on.
+        and ``page``, the address of a map to click on. ``reload(networks)`` has the service answer with other networks.
 
     Raises
     ------
@@ -278,6 +306,7 @@ def serve(
         ),
     )
     with _prepared(networks, host, port, credentials, tls, zones, options) as prepared:
+        del networks  # as above
         server = prepared.server
         thread = threading.Thread(
             target=server.run, args=([prepared.listener],), name="traveltime_lab.server", daemon=True
@@ -305,6 +334,7 @@ def run(
     tls: bool | tuple[str | os.PathLike[str], str | os.PathLike[str]] = False,
     zones: ZonesLike | None = None,
     options: Options | None = None,
+    reloader: Callable[[Serving], Reloader] | None = None,
 ) -> None:
     """
     Serve networks until SIGINT or SIGTERM, then finish the requests in progress.
@@ -319,8 +349,12 @@ def run(
     networks, host, port, credentials, tls, zones
         As in `serve`.
     options : Options, optional
+    reloader : callable, optional
+        Returns what exchanges the networks while the service runs.
     """
     with _prepared(networks, host, port, credentials, tls, zones, options or Options()) as prepared:
+        del networks  # as above
         announce(prepared.address)
         prepared.serving.begin()
-        prepared.server.run([prepared.listener])
+        with contextlib.nullcontext() if reloader is None else reloader(prepared.serving).running():
+            prepared.server.run([prepared.listener])

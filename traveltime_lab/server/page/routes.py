@@ -11,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from importlib.resources import files
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 import anyio.to_thread
 import msgspec
@@ -104,14 +105,13 @@ class _Page:
             "leaflet.css": (leaflet.stylesheet().encode(), "text/css"),
             **{name: (folder.joinpath(name).read_bytes(), media) for name, media in _STATIC.items()},
         }
-        self._tiles = _Tiles(serving.atlas)
+        #: Weak, so that former networks do not stay in memory.
+        self._tiles: WeakKeyDictionary[Atlas, _Tiles] = WeakKeyDictionary()
 
-    def _current_tiles(self) -> _Tiles:
-        """Return the tiles of the current networks."""
+    def _current(self) -> tuple[Atlas, _Tiles]:
+        """Return the current networks and their tiles."""
         atlas = self._serving.atlas
-        if self._tiles.atlas is not atlas:
-            self._tiles = _Tiles(atlas)
-        return self._tiles
+        return atlas, self._tiles.setdefault(atlas, _Tiles())
 
     async def index(self, request: Request) -> Response:
         """Return the page; with the token of the link, let the browser in first."""
@@ -167,8 +167,8 @@ class _Page:
     async def config(self, request: Request) -> Response:
         """Return the facts about the networks that the page needs."""
         app_id = self._signed_in(request)
-        tiles = self._current_tiles()
-        maps = await anyio.to_thread.run_sync(lambda: [_described(item) for item in tiles.atlas.maps])
+        atlas, tiles = self._current()
+        maps = await anyio.to_thread.run_sync(lambda: [_described(item) for item in atlas.maps])
         body = {
             "version": traveltime_lab.__version__,
             "app_id": app_id,
@@ -189,7 +189,8 @@ class _Page:
         layer, z, x, y = (request.path_params[name] for name in ("layer", "z", "x", "y"))
         if layer not in ("ground", "streets") or z > basemap.DEEPEST_TILE or x >= 2**z or y >= 2**z:
             raise plain_failure(404, "There is no such tile")
-        content = await anyio.to_thread.run_sync(self._current_tiles().get, layer, z, x, y)
+        atlas, tiles = self._current()
+        content = await anyio.to_thread.run_sync(tiles.get, atlas, layer, z, x, y)
         headers = {**_HEADERS, "Cache-Control": "private, max-age=86400"}
         return Response(content, headers=headers, media_type="image/svg+xml")
 
@@ -208,22 +209,21 @@ class _Pair(msgspec.Struct, forbid_unknown_fields=True):
 class _Tiles:
     """Tiles of the base map; the last ones that were requested are cached."""
 
-    def __init__(self, atlas: Atlas) -> None:
-        self.atlas = atlas
+    def __init__(self) -> None:
         #: Part of their addresses, so that browsers do not show those of other networks that were here before.
         self.version = secrets.token_hex(4)
         self._lock = Lock()
         self._kept: OrderedDict[tuple[str, int, int, int], bytes] = OrderedDict()
         self._size = 0
 
-    def get(self, layer: str, z: int, x: int, y: int) -> bytes:
+    def get(self, atlas: Atlas, layer: str, z: int, x: int, y: int) -> bytes:
         key = layer, z, x, y
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
                 return self._kept[key]
         # The smallest network last: it has the most detail.
-        networks = [item.network for item in reversed(self.atlas.maps)]
+        networks = [item.network for item in reversed(atlas.maps)]
         content = basemap.tile(networks, layer, z, x, y).encode()
         with self._lock:
             if key not in self._kept:
