@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import html
 import itertools
 import json
 from copy import deepcopy
@@ -40,7 +41,7 @@ from traveltime_lab.server.app import create_app
 from traveltime_lab.server.atlas import Atlas
 from traveltime_lab.server.auth import Credentials
 from traveltime_lab.server.contract import responses
-from traveltime_lab.server.endpoints.table import ENDPOINTS
+from traveltime_lab.server.endpoints.table import ENDPOINTS, Endpoint
 from traveltime_lab.server.postcodes import Zones
 
 WKT, NO_HOLES = "application/vnd.wkt+json", "application/vnd.wkt-no-holes+json"
@@ -679,6 +680,24 @@ def test_postcodes_that_are_missing_are_said_to_be(helsinki: Network, porto_aleg
 
 
 # What the service tells about itself ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda endpoint: f"{endpoint.method} {endpoint.path}")
+def test_examples_are_answered(door: Door, endpoint: Endpoint) -> None:
+    """Around a place of the service's own first map; the page shows them."""
+    operation = ok(door.get("/openapi.json", headers={}))["paths"][endpoint.path][endpoint.method.lower()]
+    if endpoint.method == "POST":
+        body = operation["requestBody"]["content"]["application/json"]["example"]
+        found = ok(door.post(endpoint.path, body))
+        shown = html.escape(json.dumps(body, indent=2))
+    else:
+        examples = {each["name"]: each["example"] for each in operation.get("parameters", ()) if "example" in each}
+        assert examples or endpoint.path == "/v4/map-info"
+        found = ok(door.get(endpoint.path, examples))
+        shown = "".join(f"such as <code>{html.escape(str(value))}" for value in list(examples.values())[:1])
+    for result in found.get("results", ()):
+        assert result.get("shapes", result.get("cells", result.get("locations", True))), "something is in reach"
+    assert shown in door.get("/docs", headers={}).text
 
 
 def test_open_paths(door: Door) -> None:

@@ -302,8 +302,9 @@ def create_app(
     by_path: dict[str, dict[str, Endpoint]] = {}
     for endpoint in ENDPOINTS:
         by_path.setdefault(endpoint.path, {})[endpoint.method] = endpoint
-    description = json.dumps(openapi.describe()).encode()
-    page, errors = openapi.page().encode(), openapi.errors_page().encode()
+    document = openapi.describe(serving.atlas.maps[0].middle)
+    description = json.dumps(document).encode()
+    page, errors = openapi.page(document).encode(), openapi.errors_page().encode()
 
     def by_method(methods: dict[str, Endpoint]) -> Callable[[Request], Endpoint]:
         return lambda request: methods["GET" if request.method == "HEAD" else request.method]

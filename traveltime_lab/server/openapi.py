@@ -12,6 +12,7 @@ import msgspec
 from msgspec import inspect
 
 import traveltime_lab
+from traveltime_lab.server import examples
 from traveltime_lab.server.context import DAY_HEADER, WARNING_HEADER
 from traveltime_lab.server.contract import responses
 from traveltime_lab.server.contract.errors import DOCUMENTATION_LINK, EXPLANATIONS, ErrorBody
@@ -44,8 +45,9 @@ _HEADERS: Final = {
 }
 
 
-def describe() -> dict[str, Any]:
-    """Return the OpenAPI document."""
+def describe(place: tuple[float, float] = examples.SOMEWHERE) -> dict[str, Any]:
+    """Return the OpenAPI document, with examples around a place (longitude, latitude)."""
+    bodies, queries = examples.bodies(place), examples.queries(place)
     requests = [e.request for e in ENDPOINTS if e.method == "POST"]
     results = [getattr(responses, e.result) for e in ENDPOINTS]
     kinds = list(dict.fromkeys([*requests, *results, *_SHAPES.values(), ErrorBody]))
@@ -56,6 +58,11 @@ def describe() -> dict[str, Any]:
     paths: dict[str, Any] = {}
     for endpoint in ENDPOINTS:
         operation = _operation(endpoint, reference_of)
+        if endpoint.method == "POST":
+            operation["requestBody"]["content"][JSON]["example"] = bodies[endpoint.path]
+        for parameter in operation.get("parameters", ()):
+            if parameter["name"] in queries[endpoint.path]:
+                parameter["example"] = queries[endpoint.path][parameter["name"]]
         paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = operation
     for path, endpoint in endpoints.ENDPOINTS.items():
         paths[f"/api/v3{path}"] = {"post": _proto_operation(endpoint, reference_of)}
@@ -166,9 +173,8 @@ def _open_operation(name: str, summary: str, content: dict[str, Any]) -> dict[st
     return {"operationId": name, "summary": summary, "responses": {"200": {"description": "Yes", "content": content}}}
 
 
-def page() -> str:
-    """Return the documentation as a page of HTML without scripts and without anything from elsewhere."""
-    document = describe()
+def page(document: dict[str, Any]) -> str:
+    """Return a document of `describe` as a page of HTML without scripts and without anything from elsewhere."""
     schemas = document["components"]["schemas"]
     head = (
         f"{_head('traveltime_lab')}<h1>traveltime_lab {html.escape(traveltime_lab.__version__)}</h1>"
@@ -218,9 +224,14 @@ def _section(method: str, path: str, operation: dict[str, Any]) -> str:
     for parameter in operation.get("parameters", ()):
         need = "required" if parameter["required"] else "optional"
         shown = html.escape(json.dumps(parameter["schema"]))
+        if "example" in parameter:
+            shown += f"</code>, such as <code>{html.escape(str(parameter['example']))}"
         rows.append(f"<tr><td><code>{parameter['name']}</code><td>{need}<td><code>{shown}</code></tr>")
     for media, content in operation.get("requestBody", {}).get("content", {}).items():
         rows.append(f"<tr><td>body<td>{html.escape(media)}<td>{_link(content['schema'])}</tr>")
+        if "example" in content:
+            shown = html.escape(json.dumps(content["example"], indent=2))
+            rows.append(f"<tr><td>example<td colspan='2'><pre>{shown}</pre></tr>")
     for media, content in operation["responses"]["200"]["content"].items():
         rows.append(f"<tr><td>200<td>{html.escape(media)}<td>{_link(content['schema'])}</tr>")
     for status, response in operation["responses"].items():
