@@ -173,6 +173,6 @@ def test_a_failure_to_get_ready_is_logged(
 
     monkeypatch.setattr(exchanging, "warm_up", broken)
     assert alone.get("/ready", headers={}).status_code == 503
-    while "networks cannot be made ready" not in caplog.text:
+    while "networks cannot be prepared" not in caplog.text:
         threading.Event().wait(0.001)
     assert alone.get("/ready", headers={}).status_code == 503

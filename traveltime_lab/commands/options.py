@@ -26,7 +26,7 @@ _TEXTS: Final = {
 }
 
 
-#: What docstrings have that command lines do not, and what is there instead.
+#: Markup of docstrings that command lines do not have, and its replacement.
 _REWRITTEN: Final = (
     (r"[`\"]", ""),
     (r" \[\d\]_", ""),

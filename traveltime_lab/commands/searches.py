@@ -45,7 +45,7 @@ class _Command:
     function : str
         Name of the public function.
     form : {"csv", "geojson", "text"}
-        What it writes to stdout by default.
+        Format that it writes to stdout by default.
     """
 
     function: str
@@ -53,7 +53,7 @@ class _Command:
 
     @property
     def name(self) -> str:
-        """What users type."""
+        """The name on the command line."""
         return self.function.replace("_", "-")
 
 

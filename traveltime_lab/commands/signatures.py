@@ -30,7 +30,7 @@ class Argument:
     ----------
     name : str
     annotation : str
-        As it is written, with the alternatives of an alias of ``Literal`` in its place.
+        Its source, with the alternatives of an alias of ``Literal`` in its place.
     default : object
         `REQUIRED` if there is none.
     is_keyword : bool

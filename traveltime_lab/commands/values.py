@@ -21,7 +21,7 @@ _PAIR: Final = re.compile(rf"\s*({_NUMBER.pattern})\s*,\s*({_NUMBER.pattern})\s*
 @dataclass(frozen=True)
 class Kind:
     """
-    What values an annotation allows.
+    The values that an annotation allows.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class Kind:
 
     @property
     def letter(self) -> str:
-        """What a value is called in usage lines."""
+        """The placeholder of a value in usage lines."""
         names = self.single | self.several
         one = "TEXT" if "str" in names else "N" if "int" in names else "X" if "float" in names else "LNG,LAT"
         return f"{one},..." if self.several else one

@@ -1,5 +1,5 @@
 """
-What a service counts and measures, in the text format of Prometheus.
+Counts and durations of a service, in the text format of Prometheus.
 
 Each process has its own numbers: one that scrapes several processes adds them up.
 """

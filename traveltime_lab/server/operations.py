@@ -1,5 +1,5 @@
 """
-What operators ask a service: whether it runs, whether it is ready, and its metrics.
+Routes for operators: whether the service runs, whether it is ready, and its metrics.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from traveltime_lab.server.metrics import MEDIA
 from traveltime_lab.server.serving import Serving
 from traveltime_lab.server.workers import Workers
 
-#: Seconds after which to ask again (assumed: starting takes some more).
+#: Seconds after which to try again (assumed: starting takes some more).
 _RETRY_S: Final = 5
 
 

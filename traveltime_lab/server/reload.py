@@ -35,7 +35,7 @@ class Source:
     Parameters
     ----------
     files : tuple of Path
-        Files that it is made of; a source without files never changes.
+        Files that it is built from; a source without files never changes.
     load : callable
         Returns the network.
     """
@@ -114,7 +114,7 @@ class Reloader:
             if self._is_over.is_set():
                 return
             if is_asked:
-                logger.info("reload asked for")
+                logger.info("reload requested")
                 self._failed.clear()
                 self.reload(self._changed())
             else:

@@ -31,7 +31,7 @@ class Serving:
     atlas : Atlas
         The current one.
     is_ready : bool
-        Whether what the first requests need is there: kernels are compiled and search graphs made.
+        Whether what the first requests need is there: kernels are compiled and search graphs built.
     metrics : Metrics
     """
 
@@ -58,13 +58,13 @@ class Serving:
             self.is_ready = True
         except Exception:
             # Requests are answered nevertheless; those about readiness say that it is not.
-            logger.exception("networks cannot be made ready")
+            logger.exception("networks cannot be prepared")
 
     def exchange(self, atlas: Atlas) -> None:
         """
         Answer with other networks from now on.
 
-        They are made ready first. Requests that are being answered keep the former networks; none waits.
+        They are prepared first. Requests that are being answered keep the former networks; none waits.
 
         Parameters
         ----------
