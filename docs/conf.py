@@ -24,6 +24,7 @@ extensions = [
     "sphinx_design",
     "commands",
     "gallery",
+    "links",
     "offline",
 ]
 exclude_patterns = ["_build", "_templates", "pictures"]

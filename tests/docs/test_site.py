@@ -29,6 +29,7 @@ sys.path.insert(0, str(DOCS / "_extensions"))
 
 import commands  # noqa: E402
 import gallery  # noqa: E402
+import links  # noqa: E402
 import offline  # noqa: E402
 import reduced_colours  # noqa: E402
 
@@ -216,3 +217,78 @@ def test_stored_pictures_have_enough_colours() -> None:
     for path in gallery.PICTURES.glob("*.png"):
         picture = Image.open(path)
         assert picture.mode == "P" and len(picture.getcolors()) > 250, path.name
+
+
+#: Public names as the reference has them, with two methods and a class that describes its attributes.
+NAMES = {name: f"traveltime_lab.{name}" for name in [*tl.__all__, "Network.save", "Network.report", "Network.prepare"]}
+
+
+@pytest.mark.parametrize(
+    ("code", "found"),
+    [
+        ("time_map", ["time_map"]),
+        ("tl.time_map", ["tl.time_map"]),
+        ('time_filter(..., form="matrix")', ["time_filter"]),
+        ("tl.union(tl.time_map(network, homes))", ["tl.union", "tl.time_map"]),
+        ("network.report()", ["network.report"]),
+        ("Network.save", ["Network.save"]),
+        ("prepare", ["prepare"]),
+        ("city.areas, Route.fares", ["Route.fares"]),
+        ("scenario.save(path)", ["scenario.save"]),
+        ("InputError: a text", ["InputError"]),
+        ("result.attrs", []),
+        ("ox.plot_graph(graph)", []),
+        ('"routes"', []),
+        ("routes.txt", []),
+        ("/v4/routes", []),
+        ("travel_time <= 900", []),
+        ("network.bounds", []),
+    ],
+)
+def test_public_names_in_a_sentence_are_found(code: str, found: list[str]) -> None:
+    kinds = links.variables("scenario = network.prepare('walking')\nareas = tl.time_map(network, homes)\n", NAMES)
+    assert kinds == {"network": "Network", "scenario": "Network"}
+    assert [code[start:end] for start, end, _ in links.targets(code, NAMES, kinds)] == found
+
+
+def test_keys_and_variables_are_no_public_names() -> None:
+    assert not list(links.targets("routes", NAMES, {}, plain=False))
+    assert links.assigned("places = tl.sample_points()\nif places == 1: f(places=2)\n") == {"places"}
+
+
+def test_names_in_blocks_of_code_are_links() -> None:
+    def block(inner: str) -> str:
+        return f'<span class="n">tl</span><div class="highlight"><pre>{inner}</pre></div>'
+
+    dot = '<span class="o">.</span>'
+    call = f'<span class="n">tl</span>{dot}<span class="n">time_map</span>'
+    other = f'<span class="n">np</span>{dot}<span class="n">routes</span>'
+    comment = '<span class="c1"># or tl.nearest()</span>'
+    address = {"time_map": "a.html#traveltime_lab.time_map", "routes": "r.html#r", "nearest": "n.html#n"}
+    html = links.link_block(block(call + other + comment), NAMES, {}, address)
+    assert html == block(
+        f'<span class="n">tl</span>{dot}<a class="reference internal" href="a.html#traveltime_lab.time_map" '
+        f'title="traveltime_lab.time_map"><span class="n">time_map</span></a>{other}<span class="c1"># or tl.'
+        f'<a class="reference internal" href="n.html#n" title="traveltime_lab.nearest">nearest</a>()</span>'
+    )
+
+
+def test_missing_and_broken_links_are_found(tmp_path: Path) -> None:
+    """The build fails on these: see `links`."""
+    text = (
+        "<p><code>time_map()</code> <code>nearest</code> <code>tl.snap(network, homes)</code></p>"
+        '<pre>network<span>.</span><span>save</span>("x")\nplaces = tl.places()</pre><code>homes</code>'
+    )
+    page = links.Page(text)
+    assert page.without_link(NAMES) == {"time_map", "nearest", "snap", "Network.save", "places"}
+    assert page.without_link(NAMES, plain=False) == {"snap", "Network.save", "places"}
+    linked = "".join(f'<a href="r.html#traveltime_lab.{name}">' for name in ("time_map", "nearest", "snap", "places"))
+    assert links.Page(text + linked).without_link(NAMES) == {"Network.save"}
+    other = links.Page('<a id="traveltime_lab.time_map"></a><a href="#gone"></a><a href="https://example.org/x"></a>')
+    (tmp_path / "r.html").write_text("", encoding="utf-8")
+    pages = {tmp_path / "p.html": links.Page(linked + '<a href="none.html">'), tmp_path / "r.html": other}
+    assert links.broken_links(pages) == [
+        *(f"p.html: r.html#traveltime_lab.{name}" for name in ("nearest", "snap", "places")),
+        "p.html: none.html",
+        "r.html: #gone",
+    ]
