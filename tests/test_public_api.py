@@ -35,7 +35,7 @@ HOMES = {
 def test_all_is_sorted_complete_and_lazy() -> None:
     assert sorted(NAMES) == NAMES
     assert set(NAMES) == set(HOMES)
-    assert set(tl.__all__) <= set(dir(tl))
+    assert dir(tl) == sorted(tl.__all__)
     public_errors = {
         name for name, value in vars(errors).items() if inspect.isclass(value) and issubclass(value, Exception)
     }
@@ -53,6 +53,20 @@ def test_public_names(name: str) -> None:
         assert "Returns\n-------" in documented
         for parameter in inspect.signature(value).parameters:
             assert re.search(rf"\b{parameter}\b", documented), f"{name} does not document {parameter}"
+
+
+def test_completion_lists_public_attributes_of_a_network(helsinki: tl.Network) -> None:
+    """What is public has a docstring of its own or stands under Attributes of the class; the rest works, unlisted."""
+    listed = [name for name in dir(helsinki) if not name.startswith("_")]
+    assert {"report", "save", "edges_frame", "bounds", "fingerprint", "attribution"} <= set(listed)
+    assert not {"memo", "of", "tables", "streets", "transit", "water", "history"} & set(listed)
+    attributes = inspect.getdoc(tl.Network).split("Attributes\n----------\n")[1].split("\nExamples\n")[0]
+    for name in listed:
+        documented = getattr(tl.Network, name).__doc__ if hasattr(tl.Network, name) else None
+        assert documented or re.search(rf"^{name} : ", attributes, re.MULTILINE), name
+    hidden = {name for name in object.__dir__(helsinki) if not name.startswith("_")} - set(listed)
+    assert hidden == tl.Network._internal
+    assert all(hasattr(helsinki, name) for name in hidden)
 
 
 def test_unknown_names() -> None:

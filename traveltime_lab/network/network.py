@@ -70,12 +70,10 @@ class Network(NetworkData):
 
     Attributes
     ----------
-    streets : StreetLayer
-        The streets, and the graphs and indexes derived from them.
-    transit : TransitLayer or None
-        The timetable, and the links between stops and streets.
-    frame : LocalFrame
-        Local metric coordinates of the network.
+    attribution : str
+        Attribution that must be shown with every map of the data.
+    timezone : str
+        IANA name of the time zone; naive departure and arrival times are in this zone.
     fingerprint : str
         Hash of all data. Networks with equal fingerprints give equal results for equal moments; the date of
         ``"weekday_morning"`` is `typical_day`.
@@ -173,6 +171,15 @@ class Network(NetworkData):
         changed = _like(self, applied.tables, applied.timetable, history)
         check_stops(changed.streets, added)
         return changed
+
+    #: Attributes for the other modules of this package, which `dir` leaves out.
+    _internal = frozenset(
+        ("frame", "history", "memo", "of", "road_graph", "streets", "tables", "timetable", "transit", "water")
+    )
+
+    def __dir__(self) -> list[str]:
+        """Return the public attributes, for completion."""
+        return [name for name in super().__dir__() if name not in self._internal]
 
     __getattr__ = views.no_attribute
     _repr_html_ = views.as_html
