@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import ast
+import inspect
 import io
 import re
 import shlex
+import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -93,6 +96,7 @@ def names(porto_alegre: Network, helsinki: Network, tmp_path: Path, monkeypatch:
     profile = {"driver": "GTiff", "width": 100, "height": 100, "count": 1, "dtype": "int16", "crs": "EPSG:4326"}
     with rasterio.open("elevation.tif", "w", transform=place, **profile) as file:
         file.write(np.add.outer(np.zeros(100), np.arange(100)).astype(np.int16), 1)
+    shutil.copyfile("elevation.tif", "population.tif")
     found = {"places": places, "homes": places.iloc[:3], "work": places.iloc[3:6], "zones": zones}
     found["schools"] = places.iloc[4:].assign(pupils=100)
     found["areas"] = tl.time_map(porto_alegre, places.iloc[:2], travel_time=600)
@@ -292,3 +296,78 @@ def test_missing_and_broken_links_are_found(tmp_path: Path) -> None:
         "p.html: none.html",
         "r.html: #gone",
     ]
+
+
+#: Classes of results, which searches return and nobody creates; the pages mention them.
+RESULTS = {
+    "Calibration", "Explanation", "Fares", "Leg", "Network", "PreparedPoints", "Reason", "Replay", "Ride", "Route",
+    "Step", "StopCall", "Ticket",
+}  # fmt: skip
+#: Arguments that no example needs: one that has to be False, and the internal ones of classes.
+NO_EXAMPLE = {"disable_border_crossing", "args", "kwargs"}
+
+
+def _codes() -> list[str]:
+    """Return the code of pages and notebooks: blocks, calls in tables, and cells."""
+    found = [fence for fences in FENCES.values() for fence in fences] + CALLS
+    found += re.findall(
+        r"^```python\n(.*?)^```$", (DOCS / "large-jobs.md").read_text("utf-8"), re.MULTILINE | re.DOTALL
+    )
+    for path in gallery.NOTEBOOKS.glob("*.ipynb"):
+        cells = [cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
+        found += [re.sub(r"^[%!].*$", "", cell, flags=re.MULTILINE) for cell in cells]
+    return found
+
+
+def _is_error(value: Any) -> bool:
+    return inspect.isclass(value) and issubclass(value, Exception)
+
+
+def _methods() -> list[str]:
+    """Return the names of the public methods of a network."""
+    public = [name for name in dir(tl.Network) if name[0] != "_" and name not in tl.Network._internal]
+    return [name for name in public if callable(getattr(tl.Network, name))]
+
+
+def test_guide_or_notebooks_show_every_public_name() -> None:
+    """Functions and what users create are in code; results and errors are mentioned, and link to the reference."""
+    nodes = [node for code in _codes() for node in ast.walk(ast.parse(code))]
+    used = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+    texts = "".join(path.read_text("utf-8") for path in [*DOCS.glob("*.md"), *DOCS.glob("guide/*.md")])
+    for name in tl.__all__:
+        if name in RESULTS or _is_error(getattr(tl, name)):
+            assert f"`{name}`" in texts, f"no page mentions {name}"
+        elif not name.startswith("__"):
+            assert name in used, f"no example uses {name}"
+    for name in _methods():
+        assert name in used, f"no example uses Network.{name}"
+
+
+def test_guide_or_notebooks_show_every_argument() -> None:
+    """
+    By keyword in some call, by position, or as a key of a mapping such as ``options``.
+
+    An argument that several functions share, as `snapping`, needs one example.
+    """
+    nodes = [node for code in _codes() for node in ast.walk(ast.parse(code))]
+    shown = {word.arg for node in nodes if isinstance(node, ast.Call) for word in node.keywords}
+    shown |= {
+        key.value for node in nodes if isinstance(node, ast.Dict) for key in node.keys if isinstance(key, ast.Constant)
+    }
+    by_position: dict[str, int] = {}
+    for node in nodes:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            by_position[node.func.attr] = max(by_position.get(node.func.attr, 0), len(node.args))
+    public = {name: getattr(tl, name) for name in tl.__all__ if not name.startswith("__") and name not in RESULTS}
+    public |= {name: getattr(tl.Network, name) for name in _methods()}
+    missing = []
+    for name, value in public.items():
+        if _is_error(value):
+            continue
+        parameters = [each for each in inspect.signature(value).parameters.values() if each.name != "self"]
+        for number, each in enumerate(parameters):
+            positional = each.kind != each.KEYWORD_ONLY and number < by_position.get(name, 0)
+            variadic = each.kind in (each.VAR_KEYWORD, each.VAR_POSITIONAL)
+            if not (variadic or positional or each.name in shown | NO_EXAMPLE):
+                missing.append(f"{name}({each.name})")
+    assert not missing, ", ".join(missing)
