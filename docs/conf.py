@@ -9,6 +9,8 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_extensions"))
 
+import members  # noqa: E402
+
 PROJECT = tomllib.loads((HERE.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 project = PROJECT["name"]
@@ -33,6 +35,11 @@ default_role = "py:obj"
 
 # The reference.
 autosummary_generate = True
+autosummary_context = {
+    "members_of": members.MEMBERS,
+    "kinds": members.kinds(),
+    "not_constructed": members.NOT_CONSTRUCTED,
+}
 autodoc_typehints = "none"  # numpydoc has the types
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False  # the template of classes lists them
@@ -48,9 +55,11 @@ html_theme = "pydata_sphinx_theme"
 html_title = "traveltime_lab"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_favicon = "_static/favicon.svg"
 html_show_sourcelink = False
+html_context = {"default_mode": "auto"}  # without it, the theme reports an error on the console
 html_theme_options = {
-    "logo": {"text": "traveltime_lab"},
+    "logo": {"text": f"traveltime_lab {release}"},
     "navbar_end": ["theme-switcher"],
     "header_links_before_dropdown": 8,
     "navbar_align": "left",
@@ -58,6 +67,6 @@ html_theme_options = {
     "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],
     "footer_end": ["theme-version"],
-    "show_prev_next": False,
+    "show_prev_next": True,
 }
 html_sidebars = {"coming-from": [], "changelog": [], "getting-started": []}

@@ -197,6 +197,14 @@ def _code_of(doctree: Any) -> str:
     return "\n".join(block.astext() for block in doctree.findall(nodes.literal_block))
 
 
+def _parameters(docname: str) -> set[str]:
+    """Return the names of the parameters of the function that a page of the reference is about."""
+    import traveltime_lab
+
+    value = getattr(traveltime_lab, docname.rpartition(".")[2], None)
+    return set(inspect.signature(value).parameters) if inspect.isfunction(value) else set()
+
+
 def _link_text(app: Sphinx, doctree: Any, docname: str) -> None:
     """Turn code in the text of a page into links."""
     from docutils import nodes
@@ -212,7 +220,12 @@ def _link_text(app: Sphinx, doctree: Any, docname: str) -> None:
         entry = domain.objects[names[name]]
         return make_refnode(app.builder, docname, entry.docname, entry.node_id, shown, names[name])
 
+    own |= _parameters(docname)
     for literal in list(doctree.findall(nodes.literal)):
+        is_meant = "xref" in literal["classes"]
+        if is_meant and literal.astext() in own and isinstance(literal.parent, nodes.reference):
+            literal.parent.replace_self(literal)  # `places` of `nearest`, which is an argument
+            continue
         above, parent = [], literal.parent
         while parent is not None:
             above.append(parent)
@@ -223,11 +236,11 @@ def _link_text(app: Sphinx, doctree: Any, docname: str) -> None:
         if (match := _NOTEBOOK.fullmatch(text)) and f"notebooks/{match[1]}" in app.env.found_docs:
             literal.replace_self(make_refnode(app.builder, docname, f"notebooks/{match[1]}", "", literal.deepcopy()))
             continue
-        plain = not is_api and docname not in WIRE and text not in own
+        plain = (is_meant or not is_api) and docname not in WIRE and text not in own
         found = [
             (start, end, name)
             for start, end, name in targets(text, names, kinds, plain=plain)
-            if domain.objects[names[name]].docname != docname
+            if is_meant or domain.objects[names[name]].docname != docname
         ]
         if len(found) == 1 and found[0][0] == 0:
             literal.replace_self(reference(found[0][2], literal.deepcopy()))

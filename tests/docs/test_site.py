@@ -33,6 +33,7 @@ sys.path.insert(0, str(DOCS / "_extensions"))
 import commands  # noqa: E402
 import gallery  # noqa: E402
 import links  # noqa: E402
+import members  # noqa: E402
 import offline  # noqa: E402
 import reduced_colours  # noqa: E402
 
@@ -130,7 +131,9 @@ def test_the_reference_has_every_public_name_once() -> None:
     listed: list[str] = []
     for page in (DOCS / "reference").glob("*.md"):
         for block in re.findall(
-            r"^\.\. autosummary::\n   :toctree: api/\n\n((?:   \w+\n)+)", page.read_text("utf-8"), re.M
+            r"^\.\. autosummary::\n   :toctree: api/\n(?:   :signatures: none\n)?\n((?:   \w+\n)+)",
+            page.read_text("utf-8"),
+            re.M,
         ):
             listed += block.split()
     assert sorted(listed) == [name for name in tl.__all__ if not name.startswith("__")]
@@ -298,13 +301,8 @@ def test_missing_and_broken_links_are_found(tmp_path: Path) -> None:
     ]
 
 
-#: Classes of results, which searches return and nobody creates; the pages mention them.
-RESULTS = {
-    "Calibration", "Explanation", "Fares", "Leg", "Network", "PreparedPoints", "Reason", "Replay", "Ride", "Route",
-    "Step", "StopCall", "Ticket",
-}  # fmt: skip
-#: Arguments that no example needs: one that has to be False, and the internal ones of classes.
-NO_EXAMPLE = {"disable_border_crossing", "args", "kwargs"}
+#: An argument that has to be False.
+NO_EXAMPLE = {"disable_border_crossing"}
 
 
 def _codes() -> list[str]:
@@ -325,8 +323,30 @@ def _is_error(value: Any) -> bool:
 
 def _methods() -> list[str]:
     """Return the names of the public methods of a network."""
-    public = [name for name in dir(tl.Network) if name[0] != "_" and name not in tl.Network._internal]
-    return [name for name in public if callable(getattr(tl.Network, name))]
+    return [
+        name.removeprefix("Network.")
+        for name, kind in members.kinds().items()
+        if kind == "method" and name.startswith("Network.")
+    ]
+
+
+def test_the_reference_has_the_public_members_of_classes() -> None:
+    """Those of a network are the ones that completion lists, of which some are described by the class itself."""
+    public = {name for name in dir(tl.Network) if name[0] != "_"} - tl.Network._internal
+    listed = [name for group in members.MEMBERS["Network"].values() for name in group]
+    assert sorted(listed) == sorted(public)
+    page = (DOCS / "reference" / "networks.md").read_text("utf-8")
+    named = set(re.findall(r"`Network\.(\w+)`", page))
+    assert named == set(_methods())
+    for name, kind in members.kinds().items():
+        owner, member = name.split(".")
+        assert (getattr(getattr(tl, owner), member).__doc__ or "").strip(), name
+        assert kind in ("method", "property")
+    widget = {
+        name for cls in tl.TravelTimeMap.__mro__ if cls.__module__.startswith("traveltime_lab") for name in vars(cls)
+    }
+    listed = [name for group in members.MEMBERS["TravelTimeMap"].values() for name in group]
+    assert sorted(listed) == sorted(name for name in widget if name[0] != "_" and name != "folder")
 
 
 def test_guide_or_notebooks_show_every_public_name() -> None:
@@ -335,7 +355,7 @@ def test_guide_or_notebooks_show_every_public_name() -> None:
     used = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
     texts = "".join(path.read_text("utf-8") for path in [*DOCS.glob("*.md"), *DOCS.glob("guide/*.md")])
     for name in tl.__all__:
-        if name in RESULTS or _is_error(getattr(tl, name)):
+        if name in members.NOT_CONSTRUCTED or _is_error(getattr(tl, name)):
             assert f"`{name}`" in texts, f"no page mentions {name}"
         elif not name.startswith("__"):
             assert name in used, f"no example uses {name}"
@@ -358,7 +378,11 @@ def test_guide_or_notebooks_show_every_argument() -> None:
     for node in nodes:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             by_position[node.func.attr] = max(by_position.get(node.func.attr, 0), len(node.args))
-    public = {name: getattr(tl, name) for name in tl.__all__ if not name.startswith("__") and name not in RESULTS}
+    public = {
+        name: getattr(tl, name)
+        for name in tl.__all__
+        if not name.startswith("__") and name not in members.NOT_CONSTRUCTED
+    }
     public |= {name: getattr(tl.Network, name) for name in _methods()}
     missing = []
     for name, value in public.items():

@@ -35,7 +35,32 @@ _PARTS: Final = (
 
 
 class NetworkData:
-    """The parts of a network; `Network` has the functions, and says what the parameters are."""
+    """
+    The parts of a network; `Network` has the functions.
+
+    Parameters
+    ----------
+    tables : StreetTables
+        Nodes, edges, lines and turn restrictions.
+    water : WaterBodies
+        Sea, lakes and wide rivers.
+    timezone : str
+        IANA name of the time zone; naive departure and arrival times are in this zone.
+    is_left_hand : bool
+        Whether traffic keeps left.
+    attribution : str
+        Attribution that must be shown with every map of the data.
+    timetable : Timetable, optional
+        Timetable of the GTFS feeds.
+    fingerprint : str, optional
+        Fingerprint of a saved network; computed if not given.
+    history : History, optional
+        The changes that the network has had.
+    streets : StreetLayer, optional
+        Streets to share with another network of the same tables.
+    typical_day : date, optional
+        The day of searches without a date, of a saved network or of the one before changes; chosen if not given.
+    """
 
     def __init__(
         self,

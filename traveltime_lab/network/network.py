@@ -45,29 +45,6 @@ class Network(NetworkData):
     A network is immutable. Search graphs are built on demand and cached. Create networks with `build_network`,
     `load_network` or `sample_network`, not with the constructor.
 
-    Parameters
-    ----------
-    tables : StreetTables
-        Nodes, edges, lines and turn restrictions.
-    water : WaterBodies
-        Sea, lakes and wide rivers.
-    timezone : str
-        IANA name of the time zone; naive departure and arrival times are in this zone.
-    is_left_hand : bool
-        Whether traffic keeps left.
-    attribution : str
-        Attribution that must be shown with every map of the data.
-    timetable : Timetable, optional
-        Timetable of the GTFS feeds.
-    fingerprint : str, optional
-        Fingerprint of a saved network; computed if not given.
-    history : History, optional
-        The changes that the network has had.
-    streets : StreetLayer, optional
-        Streets to share with another network of the same tables.
-    typical_day : date, optional
-        The day of searches without a date, of a saved network or of the one before changes; chosen if not given.
-
     Attributes
     ----------
     attribution : str
