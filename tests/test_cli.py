@@ -196,3 +196,19 @@ def test_build_with_elevation(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert network.tables.walking_slope_factor[0] > 1.0 > network.tables.walking_slope_factor[1]
     assert cli.main([*made, "missing.tif"]) == 1
     assert "missing.tif does not exist" in capsys.readouterr().err
+
+
+def test_build_cuts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    nodes = {1: (-9.0, -9.0), 2: (-8.999, -9.0), 3: (-8.99, -9.0), 4: (-8.989, -9.0)}
+    (tmp_path / "street.osm").write_bytes(osm_xml(nodes, [(5, "1 2", "highway=path"), (6, "3 4", "highway=path")]))
+    build = ["build", str(tmp_path / "street.osm"), str(tmp_path / "out.network")]
+    for bounds in (["--bounds", "-9.1,-9.1,-8.995,-8.9"], ["--bounds=-9.1,-9.1,-8.995,-8.9"]):
+        assert cli.main([*build, *bounds]) == 0
+        assert tl.load_network(tmp_path / "out.network").n_edges == 1
+    assert "nodes within bounds: 2" in capsys.readouterr().out
+    assert cli.main([*build, "--bounds", "1,1,2,2"]) == 1
+    assert "nothing within the bounds (1, 1, 2, 2)" in capsys.readouterr().err
+    for wrong in ("1,2,3", "-1,b,2,3"):
+        with pytest.raises(SystemExit):
+            cli.main([*build, "--bounds", wrong])
+        assert "is not west,south,east,north" in capsys.readouterr().err

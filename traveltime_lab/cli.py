@@ -52,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     try:
         with _interrupted_by_signals(), settings.override(progress=False):  # said by a line, as other lines follow
-            options = _parser().parse_args(arguments)
+            options = _parser().parse_args(_with_negative_bounds(sys.argv[1:] if arguments is None else arguments))
             _tell_of_compiling()
             options.run(options)
     except tl.UnfinishedJobError as error:
@@ -65,6 +65,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"traveltime-lab: {error}", file=sys.stderr)
         return 1
     return 0
+
+
+def _with_negative_bounds(arguments: Sequence[str]) -> list[str]:
+    """Join ``--bounds`` and a value that begins with a minus sign, which argparse takes for an option."""
+    joined: list[str] = []
+    for each in arguments:
+        if joined and joined[-1] == "--bounds" and each[:1] == "-" and each[1:2].isdigit():
+            joined[-1] = f"--bounds={each}"
+        else:
+            joined.append(each)
+    return joined
+
+
+def _bounds(text: str) -> tuple[float, ...]:
+    """Return the numbers of ``west,south,east,north``."""
+    try:
+        values = tuple(float(part) for part in text.split(","))
+    except ValueError:
+        values = ()
+    if len(values) != 4:
+        raise argparse.ArgumentTypeError(f"{text!r} is not west,south,east,north: four numbers with commas between")
+    return values
 
 
 @contextlib.contextmanager
@@ -101,6 +123,12 @@ def _parser() -> argparse.ArgumentParser:
     # An option that is given twice adds to the first; otherwise a timetable would be left out without a word.
     build.add_argument(
         "--gtfs", metavar="FEED", nargs="+", action="extend", default=[], help="timetables: zip files or folders"
+    )
+    build.add_argument(
+        "--bounds",
+        metavar="W,S,E,N",
+        type=_bounds,
+        help="read only this part of the files: west,south,east,north in degrees, such as -51.26,-30.11,-51.14,-30.0",
     )
     build.add_argument("--changes", metavar="FILE", type=Path, help="apply the changes of this JSON file")
     build.add_argument(
@@ -347,7 +375,7 @@ def _build(options: argparse.Namespace) -> None:
     # Prepare the changed network; streets that changes add have slopes, too.
     is_final = options.changes is None and options.elevation is None
     network = tl.build_network(
-        options.osm, gtfs=options.gtfs, timezone=options.timezone,
+        options.osm, gtfs=options.gtfs, bounds=options.bounds, timezone=options.timezone,
         prepare=options.prepare if is_final else (), progress=sys.stderr.isatty(),
     )  # fmt: skip
     if options.changes is not None:

@@ -78,9 +78,10 @@ def names(porto_alegre: Network, helsinki: Network, tmp_path: Path, monkeypatch:
     import requests
 
     Path(tmp_path / "city.osm").write_bytes(BLOCK)
-    with osmium.SimpleWriter(str(tmp_path / "city.osm.pbf")) as writer:
-        for item in osmium.FileProcessor(str(tmp_path / "city.osm")):
-            writer.add(item)
+    for name in ("city.osm.pbf", "country.osm.pbf"):
+        with osmium.SimpleWriter(str(tmp_path / name)) as writer:
+            for item in osmium.FileProcessor(str(tmp_path / "city.osm")):
+                writer.add(item)
     for name, kind in (("buses.zip", 3), ("metro.zip", 1)):
         feed(tmp_path, name, **{**BUS, "routes": f"route_id,route_short_name,route_type\nR,1,{kind}"})
     monkeypatch.chdir(tmp_path)

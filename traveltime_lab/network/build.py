@@ -32,6 +32,7 @@ from traveltime_lab.streets.on_ground import nodes_on_ground
 from traveltime_lab.streets.tables import StreetTables, in_order_of_place
 
 if TYPE_CHECKING:
+    from traveltime_lab.readers.region import Region
     from traveltime_lab.transit.timetable import Timetable
 
 #: Shares of the work of building, for the progress: reading streets, reading feeds, the rest, and preparing for a means
@@ -44,6 +45,7 @@ def build_network(
     osm: Any,
     *,
     gtfs: Any = (),
+    bounds: Any = None,
     timezone: str | None = None,
     is_left_hand: bool | None = None,
     prepare: str | Transportation | Iterable[str | Transportation | Mapping[str, Any]] = (),
@@ -61,6 +63,9 @@ def build_network(
         for which osmnx downloads the streets from Overpass.
     gtfs : path-like or sequence of path-like, default ()
         GTFS feeds: zip files or folders, each once.
+    bounds : tuple of float, Polygon or MultiPolygon, optional
+        Part of a larger file and of the feeds to read: ``(west, south, east, north)`` in degrees, as `Network.bounds`,
+        or a shape in EPSG:4326. See Notes.
     timezone : str, optional
         IANA name of the time zone; by default that of the feeds, of most of their trips if they have several; without
         feeds, or with feeds in UTC, that of most streets.
@@ -82,7 +87,13 @@ def build_network(
         If the file does not exist.
     DataError
         If the file or the tables are invalid or contain no street; if the file has an object several times and it is
-        unclear which one counts.
+        unclear which one counts; if the file has no node within the bounds.
+    GtfsError
+        If a feed has no usable trip, or none with two stops within the bounds.
+    InputError
+        If the bounds are neither four numbers nor a valid polygon, or the streets are not those of a file.
+    CoordinateError
+        If the bounds are not on the globe.
     CrsError
         If a GeoDataFrame has no CRS.
     ModeError
@@ -107,6 +118,16 @@ def build_network(
     (``visible="false"``, or ``action="delete"`` in files of editors) are left out. The report of the network counts
     both (``objects_repeated``, ``objects_deleted``). Files that are marked as histories or changes are refused.
 
+    With `bounds`, the network is that of a file that was cut before. The cut has all nodes within the bounds or on
+    their border; the ways with one of these nodes, complete; the relations with one of these nodes or ways as a member;
+    and the ways of those of these relations that are multipolygons of water, so that a lake across the border is whole.
+    This is ``osmium extract --strategy complete_ways``, with whole lakes. Streets therefore reach beyond the bounds, up
+    to the end of their way, and so does `Network.bounds`. A turn restriction with a member outside is dropped, and
+    counted in the report. Memory grows with the cut, not with the file, if this is a PBF file sorted by type and id, as
+    extracts are; other files also need room on disk for all their objects as text. Feeds lose the stops outside, and
+    then the trips with fewer than two stops; other trips keep the stops within the bounds, at their times of the whole
+    feed. The report counts both (``cut``).
+
     Examples
     --------
     Build a network from a file, here one with a single street:
@@ -121,11 +142,18 @@ def build_network(
     >>> network = tl.build_network("street.osm")
     >>> network.n_nodes, network.n_edges, network.timezone
     (2, 1, 'Europe/Helsinki')
+
+    A part of a file:
+
+    >>> part = tl.build_network("street.osm", bounds=(24.93, 60.16, 24.942, 60.18))
+    >>> part.n_edges, part.report()["cut"]["nodes_within_bounds"]
+    (1, 1)
     """
     if is_left_hand is not None:
         flag(is_left_hand, "is_left_hand")
     if timezone is not None:
         _check_timezone(timezone)
+    region = None if bounds is None else _region_of(bounds, osm)
     check_progress(progress)
     # Wrong names are found before the work, not after.
     is_one = isinstance(prepare, str | Transportation | Mapping)
@@ -141,9 +169,9 @@ def build_network(
         if feeds:
             from traveltime_lab.readers.gtfs.feed import read_timetable  # noqa: PLC0415 - not needed to load and search
 
-            timetable = read_timetable(feeds)
+            timetable = read_timetable(feeds, region)
             advance(_TIMETABLE)
-        tables, besides = _tables_from(osm, advance, has_feeds=bool(feeds))
+        tables, besides = _tables_from(osm, region, advance, has_feeds=bool(feeds))
         files = [described(Path(osm), "streets")] if _is_file(osm) else []
         files += [described(path, "timetable") for path in feeds]
         _check_different(feeds, [each["sha256"] for each in files[-len(feeds) :]] if feeds else [])
@@ -221,7 +249,20 @@ def _check_different(feeds: Sequence[Path], identities: Sequence[Any]) -> None:
             raise InputError(msg)
 
 
-def _tables_from(osm: Any, advance: Callable[[int], None], *, has_feeds: bool) -> tuple[StreetTables, Besides | None]:
+def _region_of(bounds: Any, osm: Any) -> Region:
+    """Return the part of a file to read; raise InputError if the streets are not those of a file."""
+    from traveltime_lab.readers.region import region_of  # noqa: PLC0415 - readers are not needed to load and search
+
+    region = region_of(bounds)
+    if not _is_file(osm):
+        msg = f"bounds cut a file while it is read; got {type(osm).__name__} {osm!r:.80} for the streets"
+        raise InputError(msg)
+    return region
+
+
+def _tables_from(
+    osm: Any, region: Region | None, advance: Callable[[int], None], *, has_feeds: bool
+) -> tuple[StreetTables, Besides | None]:
     """
     Return the street tables of any accepted input, and the other data of the tables of a network.
 
@@ -234,12 +275,14 @@ def _tables_from(osm: Any, advance: Callable[[int], None], *, has_feeds: bool) -
         advance(int(_STREETS * share) - read)
         read = int(_STREETS * share)
 
-    found = _read(osm, on_step, has_feeds=has_feeds)
+    found = _read(osm, region, on_step, has_feeds=has_feeds)
     advance(_STREETS - read)
     return found
 
 
-def _read(osm: Any, on_step: Callable[[str, float], None], *, has_feeds: bool) -> tuple[StreetTables, Besides | None]:
+def _read(
+    osm: Any, region: Region | None, on_step: Callable[[str, float], None], *, has_feeds: bool
+) -> tuple[StreetTables, Besides | None]:
     """Return the street tables of any accepted input, and the other data of the tables of a network."""
     if isinstance(osm, tuple) and len(osm) == 2 and all(isinstance(part, pd.DataFrame) for part in osm):
         if are_frames_of_a_network(*osm):
@@ -252,7 +295,7 @@ def _read(osm: Any, on_step: Callable[[str, float], None], *, has_feeds: bool) -
     if _is_file(osm):
         from traveltime_lab.readers.osm.streets import read_osm  # noqa: PLC0415 - as above
 
-        return read_osm(osm, on_step=on_step), None
+        return read_osm(osm, region=region, on_step=on_step), None
     if hasattr(osm, "edges") and hasattr(osm, "nodes"):
         from traveltime_lab.readers.osmnx import tables_from_osmnx  # noqa: PLC0415 - as above
 

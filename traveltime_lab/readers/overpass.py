@@ -164,7 +164,7 @@ def _check_distance(distance: Any, message: str) -> None:
 
 
 def _check_box(west: float, south: float, east: float, north: float) -> None:
-    is_inside = max(abs(west), abs(east)) <= 180.0 and max(abs(south), abs(north)) <= 90.0
+    is_inside = abs(west) <= 180.0 and abs(east) <= 180.0 and abs(south) <= 90.0 and abs(north) <= 90.0
     if not is_inside:  # NaN too
         raise CoordinateError(
             f"The place lies outside the globe: lng {west} to {east}, lat {south} to {north}. "

@@ -54,8 +54,15 @@ def read_shapes(files: FeedFiles, findings: Findings) -> tuple[pa.Array, dict[st
     }
 
 
-def read_transfers(files: FeedFiles, findings: Findings, ids: Mapping[str, Ids]) -> pd.DataFrame:
-    """Return transfers.txt with row numbers in place of ids; `ids` holds those of ``stop``, ``route`` and ``trip``."""
+def read_transfers(
+    files: FeedFiles, findings: Findings, ids: Mapping[str, Ids], outside: Mapping[str, BoolArray]
+) -> pd.DataFrame:
+    """
+    Return transfers.txt with row numbers in place of ids.
+
+    `ids` holds those of ``stop``, ``route`` and ``trip``; `outside` says which stops and trips are outside of the
+    region that is read. Their transfers are left out.
+    """
     table = read_file(
         files, findings, "transfers.txt", "from_stop_id", "to_stop_id", "from_route_id", "to_route_id", "from_trip_id",
         "to_trip_id", "transfer_type", "min_transfer_time",
@@ -68,6 +75,8 @@ def read_transfers(files: FeedFiles, findings: Findings, ids: Mapping[str, Ids])
         for end in ("from", "to"):
             column = f"{end}_{what}_id"
             row = codes(table.strings(column), known)
+            if what in outside:
+                keep &= (row < 0) | ~outside[what][row]
             ends[f"{end}_{what}_idx"] = found = np.where(row >= 0, number[row], -1).astype(np.int32)
             is_lost = (found < 0) & ~table.is_missing(column)
             drop_rows(table, findings, keep, is_lost, f"unknown {column}", column)

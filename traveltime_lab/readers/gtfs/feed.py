@@ -25,6 +25,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from traveltime_lab._arrays import BoolArray
 from traveltime_lab.errors import InputError
 from traveltime_lab.readers.gtfs.extras import read_fares, read_shapes, read_transfers
 from traveltime_lab.readers.gtfs.files import FeedFiles
@@ -40,6 +41,7 @@ from traveltime_lab.readers.gtfs.tables import (
     read_trips,
     trip_frame,
 )
+from traveltime_lab.readers.region import Region
 from traveltime_lab.transit.timetable import Timetable
 from traveltime_lab.transit.timetable_file import join_timetables
 
@@ -52,7 +54,9 @@ _READ: Final = frozenset(
 )  # fmt: skip
 
 
-def read_timetable(sources: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> Timetable:
+def read_timetable(
+    sources: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], region: Region | None = None
+) -> Timetable:
     """
     Read one or more GTFS feeds.
 
@@ -61,6 +65,9 @@ def read_timetable(sources: str | os.PathLike[str] | Iterable[str | os.PathLike[
     sources : path-like or iterable of path-like
         Zip files or folders. A zip file may contain the feed in one sub-folder or in one inner zip file. Feeds may have
         equal ids.
+    region : Region, optional
+        Read only the stops in it with their stations, the parts of trips between them, and trips with two of them or
+        more. Missing times are filled in before.
 
     Raises
     ------
@@ -74,16 +81,17 @@ def read_timetable(sources: str | os.PathLike[str] | Iterable[str | os.PathLike[
     paths = [sources] if isinstance(sources, str | os.PathLike) else list(sources)
     if not paths:
         raise InputError("read_timetable needs at least one GTFS feed; got an empty sequence.")
-    return join_timetables([read_feed(path) for path in paths])
+    return join_timetables([read_feed(path, region) for path in paths])
 
 
-def read_feed(source: str | os.PathLike[str]) -> Timetable:
+def read_feed(source: str | os.PathLike[str], region: Region | None = None) -> Timetable:
     """
     Read one feed; see `read_timetable`.
 
     Parameters
     ----------
     source : path-like
+    region : Region, optional
 
     Raises
     ------
@@ -98,17 +106,23 @@ def read_feed(source: str | os.PathLike[str]) -> Timetable:
     calls = read_calls(
         files, findings,
         trip_ids=trips.ids, trip_is_kept=trips.is_kept, trip_shape=trips.shape,
-        stop_ids=stops.ids, stop_is_kept=stops.is_kept, stop_lat=stops.lat, stop_lng=stops.lng,
+        stop_ids=stops.ids, stop_is_kept=stops.is_kept, stop_lat=stops.lat, stop_lng=stops.lng, region=region,
     )  # fmt: skip
+    zones = stops.frame["zone_id"].to_numpy(object)
+    outside: dict[str, BoolArray] = {}
+    if region is not None:
+        every, stops = stops, stops.within(region.contains(stops.lng, stops.lat))
+        outside = {"stop": every.is_kept & ~stops.is_kept, "trip": trips.is_kept.copy()}
+        outside["trip"][calls.trip] = False
+        calls.facts["cut"] = {"stops_outside": int(outside["stop"].sum()), **calls.facts["cut"]}
     # Renumber the stops, because dropped rows of stops.txt leave gaps.
     stop_number, route_number = new_numbers(stops.is_kept), new_numbers(routes.is_kept)
     trip_number = np.full(len(trips.ids), -1, np.int32)
     trip_number[calls.trip] = np.arange(calls.trip.size, dtype=np.int32)
     numbers = {"stop": (stops.ids, stop_number), "route": (routes.ids, route_number), "trip": (trips.ids, trip_number)}
-    zones = stops.frame["zone_id"].to_numpy(object)
     fares, fare_rules = read_fares(files, findings, agencies.ids, numbers["route"], zones)
     usable = trip_frame(findings, trips, calls)
-    transfers = read_transfers(files, findings, numbers)
+    transfers = read_transfers(files, findings, numbers, outside)
     frequencies = read_frequencies(files, findings, trips.ids, trip_number)
     return Timetable(
         feeds=read_feed_info(files, findings),

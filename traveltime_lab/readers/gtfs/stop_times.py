@@ -29,6 +29,7 @@ from traveltime_lab.kernels.transit import parse, stop_times
 from traveltime_lab.readers.gtfs.files import FeedFiles, TextTable
 from traveltime_lab.readers.gtfs.findings import Findings
 from traveltime_lab.readers.gtfs.rows import codes, drop_rows
+from traveltime_lab.readers.region import Region
 
 FILE: Final = "stop_times.txt"
 _WHY: Final = {
@@ -90,6 +91,7 @@ def read_calls(
     stop_is_kept: BoolArray,
     stop_lat: FloatArray,
     stop_lng: FloatArray,
+    region: Region | None = None,
 ) -> TripCalls:
     """
     Read stop_times.txt.
@@ -102,6 +104,8 @@ def read_calls(
         Id of each row of trips.txt, whether the trip was kept so far, and its shape number or -1.
     stop_ids, stop_is_kept, stop_lat, stop_lng
         Id of each row of stops.txt, whether the stop was kept, and its coordinates.
+    region : Region, optional
+        Leave out the stop times outside of it, and then the trips with fewer than two.
 
     Raises
     ------
@@ -178,6 +182,20 @@ def read_calls(
         raise GtfsError(f"{files.source}: no trip of the feed can be used: {_summary(findings)}", file=FILE)
     if good.size < trips.size:
         calls, trips = calls.of(good), trips[good]
+    cut: dict[str, Any] = {}
+    if region is not None:
+        is_inside = region.contains(stop_lng, stop_lat)[calls.stop]
+        calls, left = calls.where(is_inside)
+        cut["cut"] = {
+            "stop_times_outside": int((~is_inside).sum()),
+            "trips_with_fewer_than_two_stops_inside": trips.size - left.size,
+        }
+        trips = trips[left]
+        if trips.size == 0:
+            raise GtfsError(
+                f"{files.source}: no trip has two stops within the bounds {region}; leave the feed out, or give bounds "
+                "as (west, south, east, north)", file="stops.txt",
+            )  # fmt: skip
     return _assembled(
         calls, trips, trip_shape[trips], headsigns,
         {
@@ -187,6 +205,7 @@ def read_calls(
                 "by_straight_lines": int(n_filled[1]),
                 "evenly": int(n_filled[2]),
             },
+            **cut,
         },
     )  # fmt: skip
 
@@ -208,6 +227,15 @@ class _Calls(NamedTuple):
         indptr, at = chosen_rows(self.indptr, trips)
         columns: tuple[Any, ...] = self[1:]
         return _Calls(indptr, *(values[at] if values.size else values for values in columns))
+
+    def where(self, is_kept: BoolArray) -> tuple[_Calls, IndexArray]:
+        """Return some of the stop times and the trips that have two of them or more."""
+        total = np.append(0, np.cumsum(is_kept))
+        indptr = total[self.indptr]
+        columns: tuple[Any, ...] = self[1:]
+        calls = _Calls(indptr, *(values[is_kept] if values.size else values for values in columns))
+        trips = np.flatnonzero(np.diff(indptr) >= 2)
+        return calls.of(trips), trips
 
 
 def _assembled(

@@ -80,6 +80,20 @@ class Stops(_Rows):
     lng: FloatArray
     frame: pd.DataFrame
 
+    def within(self, is_inside: BoolArray) -> Stops:
+        """Return the stops of some rows, with the stations that they belong to."""
+        rows = np.flatnonzero(self.is_kept)
+        parent = self.frame["parent_idx"].to_numpy()
+        chosen = is_inside[rows]
+        for _ in range(2):  # boarding areas belong to platforms, and these to stations
+            chosen[parent[chosen & (parent >= 0)]] = True
+        is_kept = np.zeros_like(self.is_kept)
+        is_kept[rows[chosen]] = True
+        frame = self.frame[chosen].reset_index(drop=True)
+        above = parent[chosen]
+        frame["parent_idx"] = np.where(above >= 0, new_numbers(chosen)[above], -1).astype(np.int32)
+        return Stops(self.ids, is_kept, self.lat, self.lng, frame)
+
 
 @dataclass(frozen=True)
 class Routes(_Rows):

@@ -20,6 +20,8 @@ from traveltime_lab._files import MOST_TIMES, most_unpacked, open_file
 
 #: The most bytes of a header and of a blob, of the format.
 _MOST_HEADER, _MOST_BLOB = 64 * 1024, 32 * 1024 * 1024
+#: Bytes of the parts of `parts`, at least.
+_PART_BYTES = 1 << 23
 _TYPES = (b"OSMHeader", b"OSMData")
 #: Features of files that libosmium reads.
 _FEATURES = (b"OsmSchema-V0.6", b"DenseNodes", b"HistoricalInformation")
@@ -56,6 +58,28 @@ def fault(path: Path) -> str | None:
     if n_unpacked > most_unpacked(size):
         return f"it unpacks from {size:,} to {n_unpacked:,} bytes, more than {MOST_TIMES} times as many"
     return None
+
+
+def parts(path: Path) -> Iterator[bytes]:
+    """Yield parts of a file without a fault, each a file of its own: the header, and some whole blobs of data."""
+    size = path.stat().st_size
+    with open_file(path) as file:
+        header, part, at = b"", bytearray(), 0
+        while at < size:
+            found = _blob(file)
+            if isinstance(found, str):
+                return  # it has changed since it was checked; libosmium reports the fault
+            end = file.tell() + found[1]
+            file.seek(at)
+            blob = file.read(end - at)
+            if at == 0:
+                header = blob
+            else:
+                part += blob
+            at = end
+            if len(part) >= _PART_BYTES or (part and at >= size):
+                yield header + bytes(part)
+                part.clear()
 
 
 def _unpacked(file: IO[bytes], begin: int, end: int) -> int:

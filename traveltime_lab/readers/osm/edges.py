@@ -138,3 +138,19 @@ def way_lengths_m(runs: Runs, positions: NodePositions, rows: Sequence[int]) -> 
         node = runs.node[slice(*np.searchsorted(runs.way, [row, row + 1]))]
         length_m[row] = line_length_m(positions.lng[node], positions.lat[node])
     return length_m
+
+
+def joined_ways(*parts: Ways) -> Ways:
+    """Concatenate ways."""
+    counts = np.concatenate([np.diff(part.indptr) for part in parts])
+    return Ways(
+        np.concatenate([part.osm_id for part in parts]),
+        [text for part in parts for text in part.tags],
+        indptr_of(counts),
+        np.concatenate([part.refs for part in parts]),
+    )
+
+
+def no_ways() -> Ways:
+    """Return a table of ways without any."""
+    return Ways(np.zeros(0, np.int64), [], np.zeros(1, np.int64), np.zeros(0, np.int64))

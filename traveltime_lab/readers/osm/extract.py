@@ -19,6 +19,7 @@ import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeVar
 
@@ -28,8 +29,9 @@ import osmium
 from traveltime_lab._arrays import AnyArray, FloatArray, Int64Array, indptr_of
 from traveltime_lab._files import as_path, explained, full_temporary_folder, is_file, temporary_folder
 from traveltime_lab.errors import DataError, MissingFileError
-from traveltime_lab.readers.osm import blobs, opl, versions
+from traveltime_lab.readers.osm import blobs, cut, opl, versions
 from traveltime_lab.readers.osm.opl import decode, parse_tags
+from traveltime_lab.readers.region import Region, swapped_hint
 
 Result = TypeVar("Result")
 
@@ -113,6 +115,8 @@ class OsmFile:
     ----------
     path : str or path-like
         The file.
+    region : Region, optional
+        Read only what `traveltime_lab.readers.osm.cut` cuts out of the file.
 
     Raises
     ------
@@ -122,8 +126,10 @@ class OsmFile:
         If it is empty, or if its name does not end in one of `FORMATS`.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], region: Region | None = None) -> None:
         self.path = as_path(path, "osm")
+        self.region = region
+        self.cut: cut.Cut | None = None
         if not is_file(self.path):
             what = "is a folder" if self.path.is_dir() else "does not exist"
             raise MissingFileError(f"Cannot read OpenStreetMap data: {self.path} {what}. Give the path of a file.")
@@ -190,7 +196,7 @@ class OsmFile:
     def source(self) -> osmium.io.File:
         """Return a file as libosmium opens it, with each object once, in its last version, and no deleted one."""
         if self._current is None:
-            self._current = self._survey()
+            self._current = self._survey() if self.region is None else self._cut(self.region)
         path, form = self._current
         return osmium.io.File(path, form)
 
@@ -248,8 +254,42 @@ class OsmFile:
         self._is_rewritten = True
         return str(last), "opl"
 
+    def _cut(self, region: Region) -> tuple[str, str]:
+        """Write what a region has of the file to a temporary file; return its path and format."""
+        is_pbf = self._format == "pbf"
+        if not is_pbf and versions.may_have_deleted(self.path, self._format):
+            source, form = self._rewrite()
+            readers: cut.Readers = partial(_readers, source, form)
+        else:
+            readers = cut.PbfParts(self.path) if is_pbf else partial(_readers, str(self.path), self._format)
+        folder = self._temporary.enter_context(temporary_folder())
+        target = folder / "cut.opl"
+        try:
+            with self.decoding():
+                found = cut.write_cut(readers, region, folder, target, must_ascend=not self._is_rewritten)
+        except cut.NotSortedError:
+            source, form = self._rewrite()
+            readers = partial(_readers, source, form)
+            with self.decoding():
+                found = cut.write_cut(readers, region, folder, target, must_ascend=False)
+        if not found.nodes_inside:
+            where = found.data_bounds
+            data = "it has no nodes" if where is None else "its data are within ({:g}, {:g}, {:g}, {:g})".format(*where)
+            hint = "" if where is None else swapped_hint(region, where)
+            raise DataError(
+                f"{self.path} has nothing within the bounds {region}: {data}{hint}. Bounds are (west, south, east, "
+                "north), in degrees."
+            )
+        self.cut = found
+        self._is_rewritten = True
+        return str(target), "opl"
+
     def header(self) -> Header:
-        """Return the bounding box, data timestamp and generator in the file header; missing ones are None."""
+        """
+        Return the bounding box, data timestamp and generator in the file header; missing ones are None.
+
+        The bounding box of a part is that of its region, as far as the file has it.
+        """
         with self.decoding():
             reader = self._own_reader(osmium.osm.NOTHING)
             header = reader.header()
@@ -264,6 +304,8 @@ class OsmFile:
         if box.valid():
             low, high = box.bottom_left, box.top_right
             bounds = (low.lon, low.lat, high.lon, high.lat)
+        if self.region is not None:
+            bounds = self.region.within(bounds)
         timestamp = header.get("osmosis_replication_timestamp") or header.get("timestamp")
         return Header(bounds, timestamp or None, header.get("generator") or None)
 
@@ -367,6 +409,11 @@ class OsmFile:
                 if lng and lat:
                     rows.append((_id_of(line), round(float(lng) * _PER_DEGREE), round(float(lat) * _PER_DEGREE)))
         return np.array(rows, _LOCATION)
+
+
+def _readers(path: str, form: str, kind: Any) -> Iterator[osmium.io.Reader]:
+    """Yield a reader of the objects of a type."""
+    yield osmium.io.Reader(osmium.io.File(path, form), kind)
 
 
 def _id_of(text: str) -> int:

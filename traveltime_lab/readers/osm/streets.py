@@ -20,14 +20,21 @@ import numpy as np
 import osmium
 import pandas as pd
 
-from traveltime_lab._arrays import BoolArray, Int32Array, UInt16Array, indptr_of
+from traveltime_lab._arrays import BoolArray, Int32Array, UInt16Array
 from traveltime_lab.errors import DataError
-from traveltime_lab.readers.osm.access_tags import ACCESS_KEYS
-from traveltime_lab.readers.osm.edges import Edges, Runs, split_at_junctions, unbroken_runs, way_lengths_m
+from traveltime_lab.readers.osm.edges import (
+    Edges,
+    Runs,
+    joined_ways,
+    no_ways,
+    split_at_junctions,
+    unbroken_runs,
+    way_lengths_m,
+)
 from traveltime_lab.readers.osm.extract import NodePositions, OsmFile, Relation, Ways
+from traveltime_lab.readers.osm.ferries import timed_ferries, untagged_ferries
 from traveltime_lab.readers.osm.opl import decode, encode, parse_tags
 from traveltime_lab.readers.osm.places import NAME_KEYS, is_place, read_places
-from traveltime_lab.readers.osm.tag_values import parse_duration_s
 from traveltime_lab.readers.osm.tags import NODE_KEYS, RELEVANT_KEYS, WayUse, interpret, is_off_ground, node_flags
 from traveltime_lab.readers.osm.turn_restrictions import (
     DirectedRestrictions,
@@ -37,6 +44,7 @@ from traveltime_lab.readers.osm.turn_restrictions import (
     turn_restrictions,
 )
 from traveltime_lab.readers.osm.water import read_waters
+from traveltime_lab.readers.region import Region
 from traveltime_lab.streets.on_ground import ends_of
 from traveltime_lab.streets.tables import (
     NODE_BLOCKS_CYCLING,
@@ -68,16 +76,14 @@ _SPLITTING_FLAGS = (
 )
 _STREET_KEYS = ("highway", "route", "railway", "public_transport", "man_made")
 _RELEVANT = frozenset(RELEVANT_KEYS)
-#: Keys that the ways of a ferry relation take from the relation if they do not have them.
-_FERRY_KEYS = frozenset({"route", "name", "ref", "toll", "toll:motorcar", "toll:motor_vehicle", *ACCESS_KEYS})
-#: Members of a ferry relation with one of these keys are objects on the shore, not part of the crossing.
-_SHORE_KEYS = frozenset(
-    {"aeroway", "amenity", "area", "barrier", "boundary", "building", "landuse", "leisure", "natural"}
-)
-_SHORE_ROLES = ("platform", "stop", "terminal")
 
 
-def read_osm(path: str | os.PathLike[str], *, on_step: Callable[[str, float], Any] | None = None) -> StreetTables:
+def read_osm(
+    path: str | os.PathLike[str],
+    *,
+    region: Region | None = None,
+    on_step: Callable[[str, float], Any] | None = None,
+) -> StreetTables:
     """
     Read streets, turn restrictions and water from an OpenStreetMap file.
 
@@ -85,6 +91,8 @@ def read_osm(path: str | os.PathLike[str], *, on_step: Callable[[str, float], An
     ----------
     path : str or path-like
         File whose name ends in ``.pbf``, ``.osm`` or ``.xml``; the latter two may be followed by ``.gz`` or ``.bz2``.
+    region : Region, optional
+        Part of the file to read, as if it had been cut before; see `traveltime_lab.readers.osm.cut`.
     on_step : callable, optional
         Called with the name of each step and the share of the work done before it (0 to 1).
 
@@ -102,7 +110,8 @@ def read_osm(path: str | os.PathLike[str], *, on_step: Callable[[str, float], An
         If there is no such file.
     DataError
         If the file is empty, damaged, of another format, or has no street that is open to any mode; if it is marked as
-        a history or change file; if it has an object several times and it is unclear which one counts.
+        a history or change file; if it has an object several times and it is unclear which one counts; if it has no
+        node in the region.
 
     Notes
     -----
@@ -115,7 +124,7 @@ def read_osm(path: str | os.PathLike[str], *, on_step: Callable[[str, float], An
     those of its ways that have none. Time-dependent access is not read; turn restrictions at some hours of the week
     are, and their other conditions are not. `StreetTables.report` counts dropped and ignored objects, by reason.
     """
-    with OsmFile(path) as file, file.reading_text():
+    with OsmFile(path, region) as file, file.reading_text():
         return _read(file, on_step or _log_step)
 
 
@@ -170,6 +179,7 @@ def _read(file: OsmFile, report_progress: Callable[[str, float], Any]) -> Street
         "attribution": ATTRIBUTION,
         "data_timestamp": header.timestamp,
         "generator": header.generator,
+        **({} if file.cut is None else {"cut": file.cut.facts()}),
         "nodes_in_file": len(positions.osm_id),
         **{key: count for key, count in file.dropped._asdict().items() if count},
         "ways_read": streets.n_read,
@@ -237,8 +247,8 @@ def _read_streets(file: OsmFile, multipolygons: Sequence[Relation], ferry_relati
     known = set(ways.osm_id.tolist())
     outlines = _pedestrian_outlines(file, multipolygons, known=known)
     known.update(outlines.osm_id.tolist())
-    crossings, at_shore = _untagged_ferries(file, ferry_relations, known=known)
-    ways = _joined(ways, outlines, crossings)
+    crossings, at_shore = untagged_ferries(file, ferry_relations, known=known)
+    ways = joined_ways(ways, outlines, crossings)
     uses: dict[WayUse, int] = {}
     use_by_tags: dict[tuple[str, ...], int] = {}
     raised: set[tuple[str, ...]] = set()
@@ -292,23 +302,8 @@ def _read_streets(file: OsmFile, multipolygons: Sequence[Relation], ferry_relati
         n_read,
         len(outlines.osm_id),
         len(crossings.osm_id),
-        _timed_ferries(ferries, ferry_relations, in_file={*ways.osm_id.tolist(), *at_shore}),
+        timed_ferries(ferries, ferry_relations, in_file={*ways.osm_id.tolist(), *at_shore}),
     )
-
-
-def _joined(*parts: Ways) -> Ways:
-    """Concatenate ways."""
-    counts = np.concatenate([np.diff(part.indptr) for part in parts])
-    return Ways(
-        np.concatenate([part.osm_id for part in parts]),
-        [text for part in parts for text in part.tags],
-        indptr_of(counts),
-        np.concatenate([part.refs for part in parts]),
-    )
-
-
-def _no_ways() -> Ways:
-    return Ways(np.zeros(0, np.int64), [], np.zeros(1, np.int64), np.zeros(0, np.int64))
 
 
 def _pedestrian_outlines(file: OsmFile, multipolygons: Sequence[Relation], *, known: set[int]) -> Ways:
@@ -324,7 +319,7 @@ def _pedestrian_outlines(file: OsmFile, multipolygons: Sequence[Relation], *, kn
                 if letter == "w" and role in ("outer", "") and ref not in known:
                     street_of.setdefault(ref, f"{text},area=yes")
     if not street_of:
-        return _no_ways()
+        return no_ways()
     found = file.ways_by_id(street_of)
     return Ways(found.osm_id, [street_of[way] for way in found.osm_id.tolist()], found.indptr, found.refs)
 
@@ -341,71 +336,6 @@ def _read_nodes(file: OsmFile, positions: NodePositions, flags: UInt16Array) -> 
     idx = positions.find(np.array(osm_ids, np.int64))
     flags[idx[idx >= 0]] = np.array(values, np.uint16)[idx >= 0]
     return named
-
-
-def _crossings_of(relation: Relation) -> dict[int, str]:
-    """Return the ways of a ferry relation with their roles, without objects on the shore."""
-    return {ref: role for letter, ref, role in relation.members if letter == "w" and not role.startswith(_SHORE_ROLES)}
-
-
-def _untagged_ferries(file: OsmFile, relations: Sequence[Relation], *, known: set[int]) -> tuple[Ways, list[int]]:
-    """
-    Return the ways that are streets only as members of a ferry relation, with its tags, and its other members.
-
-    Tags of a way take precedence over those of the relation.
-    """
-    relation_of: dict[int, Relation] = {}
-    for relation in relations:
-        for way in _crossings_of(relation):
-            if way not in known:
-                relation_of.setdefault(way, relation)
-    if not relation_of:
-        return _no_ways(), []
-    found = file.ways_by_id(relation_of)
-    rows, tags = [], []
-    for row, way in enumerate(found.osm_id.tolist()):
-        own = parse_tags(found.tags[row])
-        if _SHORE_KEYS.isdisjoint(own):
-            relation = relation_of[way]
-            merged = {key: value for key, value in relation.tags.items() if key in _FERRY_KEYS} | own
-            one_way = {"forward": "yes", "backward": "-1"}.get(_crossings_of(relation)[way])
-            if one_way:
-                merged.setdefault("oneway", one_way)
-            rows.append(row)
-            tags.append(",".join(f"{key}={encode(value)}" for key, value in merged.items()))
-    kept = found.rows(np.array(rows, np.int64))
-    others = np.delete(found.osm_id, rows).tolist()
-    return Ways(kept.osm_id, tags, kept.indptr, kept.refs), others
-
-
-def _timed_ferries(
-    ferries: dict[int, tuple[int, dict[str, str]]], relations: Sequence[Relation], *, in_file: set[int]
-) -> list[tuple[int, dict[str, str], list[int]]]:
-    """
-    Return the ferries that have a duration, in the form of `_Streets.timed_ferries`.
-
-    Parameters
-    ----------
-    ferries : dict
-        Row and tags of each way.
-    relations : sequence of Relation
-        The ``duration`` of a relation covers all its ferry ways together, so it is used only if all are in the file.
-    in_file : set of int
-        Ids of the ways that were read.
-    """
-    timed = {way: (row, tags, [row]) for way, (row, tags) in ferries.items() if parse_duration_s(tags.get("duration"))}
-    for relation in relations:
-        duration = relation.tags.get("duration")
-        # If a relation lists the ways of both directions, its duration is that of one direction.
-        ways = [way for way, role in _crossings_of(relation).items() if role != "backward"]
-        if not parse_duration_s(duration) or not in_file.issuperset(ways):
-            continue
-        rows = [ferries[way][0] for way in ways if way in ferries]
-        for way in _crossings_of(relation):
-            if way in ferries and way not in timed:
-                row, tags = ferries[way]
-                timed[way] = row, {**tags, "duration": str(duration)}, rows
-    return list(timed.values())
 
 
 def _time_ferries(streets: _Streets, runs: Runs, positions: NodePositions) -> None:

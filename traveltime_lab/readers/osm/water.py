@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,19 +14,11 @@ from traveltime_lab._arrays import FloatArray, Int64Array
 from traveltime_lab.crs import LocalFrame, metres_per_degree
 from traveltime_lab.readers.osm.extract import NodePositions, OsmFile, Relation, Ways
 from traveltime_lab.readers.osm.opl import parse_tags
+from traveltime_lab.readers.osm.water_tags import WATER_TAGS, is_water
 from traveltime_lab.runtime.warnings import warn
 from traveltime_lab.streets.on_ground import drowned
 
 Bounds = tuple[float, float, float, float]
-
-# Tags of water areas that cannot be crossed on foot, without basins and small ornamental water.
-_WATER_TAGS = (
-    ("natural", "water"),
-    ("waterway", "riverbank"),
-    ("waterway", "dock"),
-    ("landuse", "reservoir"),
-)
-_NOT_WATER = frozenset({"basin", "wastewater", "fountain", "swimming_pool", "pool", "reflecting_pool", "moat_dry"})
 
 #: A shoreline counts as cut by a side of the extract if both ends of the gap are within this distance of that side.
 _BORDER_M = 50.0
@@ -38,13 +30,6 @@ class Waters(NamedTuple):
     coastlines: list[FloatArray]
     areas: list[Any]
     report: dict[str, int]
-
-
-def is_water(tags: Mapping[str, str]) -> bool:
-    """Return whether tags describe a permanent water area that is not small."""
-    if tags.get("water") in _NOT_WATER or tags.get("intermittent") == "yes" or "amenity" in tags:
-        return False
-    return any(tags.get(key) == value for key, value in _WATER_TAGS)
 
 
 def read_waters(
@@ -85,7 +70,7 @@ def read_waters(
         If an area is left out because of the streets in it.
     """
     report: Counter[str] = Counter()
-    tagged = file.ways(osmium.filter.TagFilter(("natural", "coastline"), *_WATER_TAGS))
+    tagged = file.ways(osmium.filter.TagFilter(("natural", "coastline"), *WATER_TAGS))
     tags = [parse_tags(text) for text in tagged.tags]
     coast_rows = np.array([row for row, t in enumerate(tags) if t.get("natural") == "coastline"], np.int64)
     coastlines = _coastlines(tagged.rows(coast_rows), positions, report)
