@@ -22,7 +22,7 @@ from tests.support.feeds import feed
 from tests.support.towns import ON_FOOT, STOPS, TRIPS, blocks, timetable
 from tests.support.worlds import tables, world
 from traveltime_lab.network.report import Report
-from traveltime_lab.network.report_html import label
+from traveltime_lab.network.report_text import label, without_nothing
 from traveltime_lab.transit.timetable import Timetable
 
 pytestmark = pytest.mark.quick
@@ -335,7 +335,7 @@ def test_examples(porto_alegre: tl.Network, monkeypatch: pytest.MonkeyPatch, tmp
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(tl, "sample_network", lambda: porto_alegre)
     tests = [test for test in doctest.DocTestFinder().find(Report, globs={"tl": tl}) if test.examples]
-    assert len(tests) == 9
+    assert len(tests) == 10
     for test in tests:
         assert not doctest.DocTestRunner().run(test).failed
 
@@ -423,8 +423,16 @@ def test_sections_of_a_report_with_names_from_the_data(odd: tl.Network, porto_al
             if isinstance(value, dict):
                 yield from keys(value, key)
 
+    def shown_keys(facts: dict[str, Any], section: str) -> Iterator[tuple[str, str]]:
+        for key, value in without_nothing(facts, section):
+            yield key, section
+            if isinstance(value, dict):
+                yield from shown_keys(value, key)
+
     for network in (odd, porto_alegre, tl.sample_network("helsinki")):
         for key, section in keys(network.report(), ""):
             is_word = re.fullmatch("[a-z]+(_[a-z]+)*", key) is not None
             assert is_word or label(key, section) == key, (section, key)
-            assert label(key, section) in str(network.report())
+        shown = str(network.report())
+        for key, section in shown_keys(network.report(), ""):
+            assert label(key, section) in shown

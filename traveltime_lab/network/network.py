@@ -248,8 +248,10 @@ class Network(NetworkData):
         Returns
         -------
         Report
-            A dict that prints as text. ``modes`` has, for each mode, the length of streets in kilometres and the share
-            of them on islands (components of fewer than 50 junctions, by car streets, that cannot be left or reached).
+            A dict that prints as text, which begins with three to six sentences on what matters most and what to do,
+            also from its method ``verdict``. Facts that are zero have no line.
+            ``modes`` has, for each mode, the length of streets in kilometres and the share of them on islands
+            (components of fewer than 50 junctions, by car streets, that cannot be left or reached).
             Among the turn restrictions, ``restrictions_with_hours`` hold at some hours of the week, and
             ``restriction_conditions_ignored`` counts the conditions that are not honoured. ``timetable`` has,
             for each feed, the dates covered, the number of trips by day of the week, the rows that were dropped, with

@@ -23,7 +23,9 @@ from traveltime_lab.moments import today
 from traveltime_lab.network.doubtful_speeds import doubtful_speeds
 from traveltime_lab.network.frames import edges_frame
 from traveltime_lab.network.report_figure import figure
-from traveltime_lab.network.report_html import facts_table, finding, label, page, service_tables
+from traveltime_lab.network.report_html import facts_table, finding, page, service_tables, verdict_list
+from traveltime_lab.network.report_text import report_lines, worded
+from traveltime_lab.network.verdict import verdict
 from traveltime_lab.network.views import stops_frame
 from traveltime_lab.streets import snapping
 from traveltime_lab.streets.layer import StreetLayer
@@ -60,17 +62,47 @@ class Report(dict[str, Any]):
         report._network = network
         return report
 
+    def verdict(self, on: dt.date | str | None = None) -> list[str]:
+        """
+        Return three to six sentences: the size of the network, then what matters most about its data and what to do.
+
+        Parameters
+        ----------
+        on : date or str, optional
+            Date from which days count; by default today, in the time zone of the network.
+
+        Returns
+        -------
+        list of str
+            The findings that pass their thresholds, the most important first, at most four.
+
+        Raises
+        ------
+        InputError
+            If `on` is no date.
+
+        Examples
+        --------
+        >>> sentences = tl.sample_network().report().verdict("2026-11-26")
+        >>> print(sentences[0])
+        The network has streets of 1,855 km for walking, 1,820 km for cycling and 1,661 km for driving.
+        >>> print(sentences[3].partition(";")[0])
+        1,476 of 4,231 stops are not on these streets: the extract is smaller than the timetable
+        """
+        return verdict(self, None if on is None else _date(on, "on"))
+
     def __str__(self) -> str:
-        """Return one line per entry."""
-        return "\n".join(_report_lines(self, ""))
+        """Return the verdict, and one line per entry that is not zero."""
+        sentences = self.verdict()
+        return "\n".join([*sentences, *([""] if sentences else []), *report_lines(self, "")])
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return the state of copies and pickles: the dict, without the network."""
         return type(self), (dict(self),)
 
     def _repr_html_(self) -> str:
-        """Return the facts and the departures by date and hour as tables, for notebooks."""
-        parts = [facts_table(self, "Report on a network", _worded)]
+        """Return the verdict, the facts and the departures by date and hour as tables, for notebooks."""
+        parts = [verdict_list(self.verdict()), facts_table(self, "Report on a network", worded)]
         if self._network is not None and self._network.transit is not None:
             parts.extend(service_tables(self.service()))
         return "".join(parts)
@@ -79,8 +111,8 @@ class Report(dict[str, Any]):
         """
         Write the report as a page that needs no other files.
 
-        It has the facts, departures by date and hour, the days left of each feed, and the first ten rows of each of the
-        tables of what may be wrong.
+        It has the verdict, the facts, departures by date and hour, the days left of each feed, and the first ten rows
+        of each of the tables of what may be wrong.
 
         Parameters
         ----------
@@ -389,28 +421,6 @@ def _date(value: Any, name: str) -> dt.date:
         pass
     msg = f"{name} must be a date such as datetime.date(2026, 1, 31) or '2026-01-31'; got {value!r}"
     raise InputError(msg)
-
-
-def _report_lines(facts: dict[str, Any], indent: str, section: str = "") -> list[str]:
-    """Return the lines of a nested report; `section` is the key that the facts stand under."""
-    lines = []
-    for key, value in facts.items():
-        name = label(key, section)
-        if isinstance(value, dict):
-            lines.append(f"{indent}{name}:")
-            lines.extend(_report_lines(value, indent + "  ", str(key)))
-        else:
-            lines.append(f"{indent}{name}: {_worded(value)}")
-    return lines
-
-
-def _worded(value: Any) -> str:
-    """Return a value of the report as text."""
-    if isinstance(value, float):
-        return f"{value:,.4g}"
-    if isinstance(value, int) and not isinstance(value, bool):
-        return f"{value:,}"
-    return str(value)
 
 
 def connectivity(streets: StreetLayer) -> dict[str, Any]:

@@ -4,11 +4,13 @@ Write the report on a network as HTML: its facts, the departures of each feed by
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from html import escape
 from typing import Any, Final
 
 import pandas as pd
+
+from traveltime_lab.network.report_text import label, without_nothing
 
 #: Not those of the locale, as the other words are English.
 WEEKDAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
@@ -17,22 +19,16 @@ _FEEDS_SHOWN: Final = 5
 _HOURS_SHOWN: Final = 48
 #: Maximum number of rows of each table of what may be wrong.
 _ROWS_SHOWN: Final = 10
-#: Sections of a report whose keys are names of files, feeds, tags or time zones from the data, which are kept.
-_NAMES: Final = frozenset(
-    {
-        "files", "timetable", "edges_by_highway", "km_by_timezone", "changes", "dropped", "noted",
-        "restriction_conditions_ignored",
-    }
-)  # fmt: skip
 #: White text is read better than black text on cells of a greater share of the maximum than this.
 _DARK: Final = 0.7
 _CELL: Final = "text-align: right; padding: 1px 4px"
 _HEAD: Final = "text-align: left; vertical-align: top; padding: 1px 8px 1px 0"
 
 
-def label(key: Any, section: str) -> str:
-    """Return the words for a key of a report that stands under the key `section`; names from the data stay."""
-    return str(key) if section in _NAMES else str(key).replace("_", " ")
+def verdict_list(sentences: Iterable[str]) -> str:
+    """Return sentences as a list."""
+    items = "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences)
+    return f"<ul>{items}</ul>" if items else ""
 
 
 def facts_table(facts: Mapping[str, Any], caption: str, worded: Any, section: str = "") -> str:
@@ -42,9 +38,9 @@ def facts_table(facts: Mapping[str, Any], caption: str, worded: Any, section: st
     `worded` returns the text of a value, and `section` is the key that the facts stand under.
     """
     rows = []
-    for key, value in facts.items():
+    for key, value in without_nothing(facts, section):
         name = escape(label(key, section))
-        cell = escape("none" if value == {} else worded(value))
+        cell = escape(worded(value))
         if isinstance(value, Mapping) and value:
             cell = facts_table(value, "", worded, str(key))
         rows.append(f"<tr><th scope='row' style='{_HEAD}'>{name}</th><td style='text-align: left'>{cell}</td></tr>")

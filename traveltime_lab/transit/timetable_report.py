@@ -21,6 +21,8 @@ def facts_of(timetable: Timetable) -> dict[str, Any]:
     stop_feed = np.bincount(timetable.column("stops", "feed_idx"), minlength=len(timetable.feeds))
     route_feed = np.bincount(timetable.column("routes", "feed_idx"), minlength=len(timetable.feeds))
     trip_feed = np.bincount(timetable.hot.trip_feed, minlength=len(timetable.feeds))
+    routes = timetable.column("trips", "route_idx")[np.unique(timetable.frequency_trip[~timetable.frequency_exact])]
+    by_headway = np.bincount(timetable.column("routes", "feed_idx")[np.unique(routes)], minlength=len(timetable.feeds))
     for i, (name, first, last) in enumerate(timetable.named_spans()):
         monday, counts = _busiest_week(timetable, i)
         label = next(text for k in range(i, 2 * i + 2) if (text := name if k == i else f"{name} ({k})") not in facts)
@@ -31,6 +33,7 @@ def facts_of(timetable: Timetable) -> dict[str, Any]:
             "stops": int(stop_feed[i]),
             "routes": int(route_feed[i]),
             "trips": int(trip_feed[i]),
+            "lines_by_headway": int(by_headway[i]),
             "week_of": str(monday or "never"),
             "trips_per_weekday": dict(zip(_WEEKDAYS, counts, strict=True)),
             **(timetable.notes[i] if i < len(timetable.notes) else {}),

@@ -76,6 +76,7 @@ _SPLITTING_FLAGS = (
 )
 _STREET_KEYS = ("highway", "route", "railway", "public_transport", "man_made")
 _RELEVANT = frozenset(RELEVANT_KEYS)
+_SURFACES = ("surface=", "tracktype=", "smoothness=")
 
 
 def read_osm(
@@ -189,6 +190,7 @@ def _read(file: OsmFile, report_progress: Callable[[str, float], Any]) -> Street
         **runs.report,
         "nodes": len(tables["node_osm_id"]),
         "edges": len(edges.way),
+        "surface_unknown_share": _surface_unknown_share(streets, edges, uses),
         "edges_by_highway": _edges_by_highway(tables["uses"], tables["edge_use"]),
         "restrictions_read": len(relations["restriction"]),
         "restrictions_mapped": len(turns.is_only),
@@ -223,6 +225,7 @@ class _Streets:
     ways: Ways
     use: Int32Array
     off_ground: BoolArray
+    has_surface: BoolArray
     name: Int32Array
     uses: list[WayUse]
     names: list[str]
@@ -253,6 +256,7 @@ def _read_streets(file: OsmFile, multipolygons: Sequence[Relation], ferry_relati
     use_by_tags: dict[tuple[str, ...], int] = {}
     raised: set[tuple[str, ...]] = set()
     off_ground: list[bool] = []
+    has_surface: list[bool] = []
     ferry_uses: set[int] = set()
     names = {"": 0}
     kept_rows: list[int] = []
@@ -291,11 +295,13 @@ def _read_streets(file: OsmFile, multipolygons: Sequence[Relation], ferry_relati
         kept_rows.append(row)
         use.append(use_idx)
         off_ground.append(signature in raised)
+        has_surface.append(any(pair.startswith(_SURFACES) for pair in relevant))
         name.append(names.setdefault(label or number, len(names)))
     return _Streets(
         ways.rows(np.array(kept_rows, np.int64)),
         np.array(use, np.int32),
         np.array(off_ground, np.bool_),
+        np.array(has_surface, np.bool_),
         np.array(name, np.int32),
         list(uses),
         [decode(text) for text in names],
@@ -419,6 +425,13 @@ def _tables(
         "timed_indptr": turns.timed_indptr,
         "timed_minutes": turns.timed_minutes,
     }
+
+
+def _surface_unknown_share(streets: _Streets, edges: Edges, uses: pd.DataFrame) -> float:
+    """Return the share, by length, of streets without a tag of their surface; ferries are no streets."""
+    length_m = np.where(uses["is_ferry"].to_numpy()[streets.use[edges.way]], 0.0, edges.length_m)
+    total = float(length_m.sum())
+    return float(length_m[~streets.has_surface[edges.way]].sum()) / total if total else 0.0
 
 
 def _edges_by_highway(uses: pd.DataFrame, edge_use: Int32Array) -> dict[str, int]:

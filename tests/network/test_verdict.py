@@ -1,0 +1,224 @@
+"""Sentences of the report: each follows from a world that shows it, and from nothing less than its threshold."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import traveltime_lab as tl
+from tests.support.feeds import feed
+from tests.support.osm_files import osm_xml
+from tests.support.towns import ON_FOOT, timetable
+from tests.support.worlds import tables, world
+from traveltime_lab.network.report_text import without_nothing
+from traveltime_lab.network.verdict import FINDINGS, verdict
+
+pytestmark = pytest.mark.quick
+
+LINE = tables({0: (0, 0), 1: (1000, 0)}, [(0, 1, ON_FOOT)])
+EVERY_DAY = """
+    service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date
+    daily,1,1,1,1,1,1,1,20260101,20261231
+"""
+NOTHING = "None of the checks of this report found a fault."
+
+
+def with_bus(folder: Path, stops: dict[str, tuple[float, float]], **files: str) -> tl.Network:
+    """Return a street of a kilometre with one bus."""
+    path = timetable(folder, stops, [[(name, 28_800 + 60 * i) for i, name in enumerate(stops)]], **files)
+    return tl.build_network(LINE, gtfs=path, timezone="UTC")
+
+
+ON_THE_STREET = {"a": (0.0, 0.0), "b": (900.0, 0.0)}
+
+
+def test_a_network_without_faults(tmp_path: Path) -> None:
+    network = with_bus(tmp_path, ON_THE_STREET, calendar=EVERY_DAY)
+    assert network.report().verdict("2026-06-01") == [
+        "The network has streets of 1 km for walking, 1 km for cycling and 1 km for driving.",
+        "1 line serves 2 stops, in 1 feed.",
+        NOTHING,
+    ]
+    assert world({0: (0, 0), 1: (1000, 0)}, [(0, 1)]).report().verdict()[1:] == [
+        "It has no timetable: public transport needs gtfs=, the path of a GTFS feed.",
+        NOTHING,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("day", "sentence"),
+    [
+        ("2027-01-01", "The timetable ended 1 day ago, on 2026-12-31: searches need a departure_time until then, .*"),
+        ("2032-07-26", "The timetable ended 2,034 days ago, .*"),
+        ("2025-12-31", "The timetable of feed begins on 2026-01-01 only."),
+        ("2026-12-17", "The timetable of feed ends on 2026-12-31: look for a newer feed."),
+        ("2026-12-16", NOTHING),
+    ],
+)
+def test_dates(tmp_path: Path, day: str, sentence: str) -> None:
+    network = with_bus(tmp_path, ON_THE_STREET, calendar=EVERY_DAY)
+    assert re.fullmatch(sentence, network.report().verdict(day)[2])
+
+
+def test_stops_off_streets(tmp_path: Path) -> None:
+    far = {f"far {i}": (50_000.0 + i, 0.0) for i in range(3)}
+    network = with_bus(tmp_path, {**ON_THE_STREET, **far}, calendar=EVERY_DAY)
+    assert (
+        network.report()
+        .verdict("2026-06-01")[2]
+        .startswith("3 of 5 stops are not on these streets: the extract is smaller than the timetable")
+    )
+    many = {f"near {i}": (i * 10.0, 0.0) for i in range(90)}
+    few = with_bus(tmp_path, {**many, "far": (50_000.0, 0.0)}, calendar=EVERY_DAY)
+    assert few.report().verdict("2026-06-01")[2] == (
+        "1 of 91 stops are not on these streets: stops_off_streets() of this report lists them."
+    )
+
+
+def test_lines_by_headway(tmp_path: Path) -> None:
+    rows = "trip_id,start_time,end_time,headway_secs,exact_times\nt,06:00:00,20:00:00,600,{}"
+    for exact, lines in ((0, 1), (1, 0)):
+        stops = "stop_id,stop_name,stop_lat,stop_lon\na,A,0,0\nb,B,0,0.001\nc,C,0,0.002"
+        path = feed(tmp_path, f"{exact}.zip", frequencies=rows.format(exact), stops=stops, calendar=EVERY_DAY)
+        network = tl.build_network(LINE, gtfs=path, timezone="UTC")
+        report = network.report()
+        assert report["timetable"][str(exact)]["lines_by_headway"] == lines
+        assert any("1 of 1 line runs by headway" in each for each in report.verdict("2026-06-01")) == (not exact)
+
+
+def test_days_of_the_week(tmp_path: Path) -> None:
+    calendar = EVERY_DAY.replace("1,1,1,1,1,1,1", "1,1,1,1,1,0,0")
+    network = with_bus(tmp_path, ON_THE_STREET, calendar=calendar)
+    assert network.report().verdict("2026-06-01")[2] == "No trip runs on Saturday and Sunday."
+    assert "saturday: 0" in str(network.report())
+
+
+def test_islands_and_closed_streets() -> None:
+    on_foot = {"walking_kph": 5.0, "cycling_kph": 0.0, "driving_kph": 0.0}
+    network = world({0: (0, 0), 1: (1000, 0)}, [(0, 1, on_foot)])
+    assert network.report().verdict()[2].startswith("No street is open to cycling or driving")
+
+
+def _file(
+    folder: Path, tags: str = "highway=residential surface=asphalt", head: str = "", n: int = 2, **more: Any
+) -> tl.Network:
+    nodes = {i: (0.001 * i, 0.0) for i in range(1, n + 1)}
+    ways = [(1000 + i, f"{i} {i + 1}", tags) for i in range(1, n)]
+    (folder / "town.osm").write_bytes(osm_xml(nodes, [*ways, *more.pop("ways", [])], **more))
+    return tl.build_network(folder / "town.osm", timezone="UTC")
+
+
+def test_surfaces(tmp_path: Path) -> None:
+    found = _file(tmp_path, "highway=residential").report()
+    assert found["surface_unknown_share"] == 1.0
+    assert found.verdict()[2].startswith("The surface of 100 % of the streets is not known")
+    assert _file(tmp_path).report().verdict()[2] == NOTHING
+
+
+def test_ways_without_their_nodes(tmp_path: Path) -> None:
+    found = _file(tmp_path, ways=[(5, "2 98 99", "highway=residential surface=asphalt")]).report()
+    assert found.verdict()[2].startswith("1 of 2 ways have nodes outside of the file: ")
+
+
+def test_turn_restrictions(tmp_path: Path) -> None:
+    found = _file(tmp_path, n=1002).report()
+    assert found["edges"] == 1001
+    assert found.verdict()[2] == "The extract has no turn restrictions: cars turn wherever streets meet."
+    lost = [(7, "w1001@from w9@to n2@via", "type=restriction restriction=no_left_turn")]
+    found = _file(tmp_path, relations=lost).report()
+    assert found.verdict()[2].startswith("1 of 1 turn restrictions could not be used")
+
+
+def facts(**changes: Any) -> dict[str, Any]:
+    """Return the facts of a whole report."""
+    mode = {"edges": 10, "street_km": 10.0, "island_edges": 0, "island_share": 0.0}
+    every = {"timezone": "UTC", "modes": {name: dict(mode) for name in ("walking", "cycling", "driving")}, "edges": 10}
+    return every | changes
+
+
+def bus(**changes: Any) -> dict[str, Any]:
+    """Return the facts of a feed."""
+    week = dict.fromkeys(("monday", "saturday"), 5)
+    own = {
+        "first_date": "2026-01-01",
+        "last_date": "2026-12-31",
+        "routes": 2,
+        "stop_times": 1000,
+        "trips_per_weekday": week,
+    }
+    return {"timetable": {"bus": {**own, "stops_off_streets": {"number": 0, "of": 100}, **changes}}}
+
+
+@pytest.mark.parametrize(
+    ("below", "above", "words"),
+    [
+        (
+            bus(stops_off_streets={"number": 0, "of": 100}),
+            bus(stops_off_streets={"number": 1, "of": 100}),
+            "1 of 100 stops",
+        ),
+        (bus(dropped={"a: b": "9 rows"}), bus(dropped={"a: b": "10 rows, lines 2"}), "10 rows of the timetable"),
+        (bus(), bus(first_date="never", last_date="never"), "No trip of bus ever runs"),
+        (bus(times_filled_in={"evenly": 499}), bus(times_filled_in={"evenly": 500}), "50 % of the stop times"),
+        ({"ways_read": 100}, {"ways_read": 100, "ways_cut_at_missing_nodes": 1}, "1 of 100 ways"),
+        ({"restrictions_read": 0, "edges": 999}, {"restrictions_read": 0, "edges": 1000}, "no turn restrictions"),
+        (
+            {"restrictions_read": 10, "restrictions_dropped": {"other_vehicles": 9, "ambiguous_members": 1}},
+            {"restrictions_read": 10, "restrictions_dropped": {"ambiguous_members": 2}},
+            "2 of 10 turn restrictions",
+        ),
+        ({"surface_unknown_share": 0.49}, {"surface_unknown_share": 0.5}, "surface of 50 %"),
+        ({"data_timestamp": "2023-06-03T00:00:00Z"}, {"data_timestamp": "2023-06-01T00:00:00Z"}, "3 years ago"),
+        (
+            {"water_areas_dropped_incomplete": 1, "water_areas": 10},
+            {"water_areas_dropped_incomplete": 1, "water_areas": 9},
+            "1 of 10 lakes",
+        ),
+        (
+            {},
+            {"modes": facts()["modes"] | {"driving": {"edges": 9, "street_km": 9.0, "island_share": 0.05}}},
+            "5 % of the streets for driving",
+        ),
+    ],
+)
+def test_thresholds(below: dict[str, Any], above: dict[str, Any], words: str) -> None:
+    day = dt.date(2026, 6, 2)
+    assert verdict(facts(**below), day)[2:] == [NOTHING]
+    assert words in verdict(facts(**above), day)[2]
+
+
+def test_several_feeds() -> None:
+    feeds = {name: bus(last_date=last)["timetable"]["bus"] for name, last in (("a", "2026-05-01"), ("b", "2026-12-31"))}
+    found = verdict(facts(timetable=feeds), dt.date(2026, 6, 1))
+    assert found[1] == "4 lines serve 200 stops, in 2 feeds."
+    assert found[2].startswith("1 of 2 feeds ended, the last 31 days ago, on 2026-05-01: ")
+
+
+def test_six_sentences_at_most_the_most_important_first() -> None:
+    worst = bus(last_date="2026-01-02", stops_off_streets={"number": 90, "of": 100}, lines_by_headway=2)
+    every = facts(**worst, surface_unknown_share=1.0, data_timestamp="2015-01-01", restrictions_read=0)
+    found = verdict(every | {"edges": 5000}, dt.date(2026, 6, 1))
+    assert len(found) == 6
+    for sentence, words in zip(found[2:], ("ended 150 days ago", "90 of 100", "headway", "2015-01-01"), strict=True):
+        assert words in sentence
+    assert len(FINDINGS) == len(set(FINDINGS)) == 13
+    assert verdict({}) == []
+
+
+def test_lines_say_something(porto_alegre: tl.Network) -> None:
+    """The text and the page begin with the verdict, and have no line of zeros."""
+    report = porto_alegre.report()
+    sentences = report.verdict()
+    assert 3 <= len(sentences) <= 6
+    assert str(report).startswith("\n".join(sentences) + "\n\nsource: ")
+    assert report._repr_html_().startswith("<ul><li>The network has")
+    zeros = re.findall(r"^ *[^:]*: (?:0|None|)$", str(report), re.MULTILINE)
+    assert {line.strip() for line in zeros} == {"saturday: 0", "sunday: 0"}
+    assert list(without_nothing({"a": 0, "b": None, "c": {}, "d": {"e": 0.0}, "f": False, "g": "", "h": 1})) == [
+        ("f", False),
+        ("h", 1),
+    ]
