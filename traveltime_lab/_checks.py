@@ -8,7 +8,7 @@ import datetime as dt
 import math
 import numbers
 import operator
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -191,6 +191,28 @@ def one_of(value: Any, name: str, known: tuple[str, ...]) -> str:
         msg = f"{name} must be one of {', '.join(map(repr, known))}; got {value!r}"
         raise InputError(msg)
     return str(value)
+
+
+#: Similarity in percent from which a name, or a number, may have been meant by another (assumed).
+_ALIKE: Final = {"name": 60, "number": 85}
+#: Maximum number of names that `did_you_mean` lists.
+_MOST_MEANT: Final = 3
+
+
+def did_you_mean(wanted: Any, known: Iterable[Any]) -> str:
+    """
+    Return the end of an error about an unknown name, label or id: similar ones, empty if there are none.
+
+    Case does not count. Numbers are similar if few of their digits differ.
+    """
+    from rapidfuzz import fuzz, process  # noqa: PLC0415 - for errors only
+
+    choices = {str(each): each.item() if isinstance(each, np.generic) else each for each in known}
+    least = _ALIKE["number" if is_whole(wanted) else "name"]
+    close = process.extract(
+        str(wanted), list(choices), scorer=fuzz.ratio, processor=str.lower, limit=_MOST_MEANT, score_cutoff=least
+    )
+    return f"; did you mean {' or '.join(repr(choices[name]) for name, *_ in close)}?" if close else ""
 
 
 def items(value: Any, name: str, what: str, how_many: int | None = None) -> tuple[Any, ...]:

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from traveltime_lab._arrays import FloatArray
-from traveltime_lab._checks import number, whole, words
+from traveltime_lab._checks import did_you_mean, number, whole, words
 from traveltime_lab.errors import InputError, MissingDependencyError
 from traveltime_lab.maps import style
 
@@ -147,7 +147,7 @@ def _check_scheme(scheme: str) -> None:
         raise MissingDependencyError(msg) from error
     names = [name for name in mapclassify.CLASSIFIERS if name != "UserDefined"]
     if scheme.lower().replace("_", "") not in {name.lower() for name in names}:
-        msg = f"scheme {scheme!r} is unknown; mapclassify has {', '.join(names)}"
+        msg = f"scheme {scheme!r} is unknown; mapclassify has {', '.join(names)}{did_you_mean(scheme, names)}"
         raise InputError(msg)
 
 
@@ -158,8 +158,10 @@ def _colormap(cmap: Any) -> Any:
     if not isinstance(cmap, str):
         msg = f"cmap must be the name of a colormap of matplotlib, or a Colormap; got {cmap!r}"
         raise InputError(msg)
+    colormaps = style.matplotlib_module("pyplot").colormaps
     try:
-        return style.matplotlib_module("pyplot").colormaps[cmap]
+        return colormaps[cmap]
     except KeyError as error:
-        msg = f"cmap {cmap!r} is unknown; use the name of a colormap of matplotlib, such as 'viridis'"
+        hint = did_you_mean(cmap, colormaps)
+        msg = f"cmap {cmap!r} is unknown; use the name of a colormap of matplotlib, such as 'viridis'{hint}"
         raise InputError(msg) from error

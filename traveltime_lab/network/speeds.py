@@ -15,7 +15,7 @@ import pandas as pd
 import shapely
 
 from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray, IndexArray
-from traveltime_lab._checks import one_of
+from traveltime_lab._checks import did_you_mean, one_of
 from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.errors import CrsError, InputError, LimitError
 from traveltime_lab.modes.table import BASE_MODES
@@ -205,7 +205,9 @@ def _looked_up(
     known[position[position >= 0]] = True
     if not known.all():
         at = int((~known).argmax())
-        msg = f"{name} has the {kind} {plain(series.index[at])!r}, which does not occur in the network"
+        wanted = plain(series.index[at])
+        hint = did_you_mean(wanted, pd.unique(pd.Series(keys))) if name != "edges" else ""
+        msg = f"{name} has the {kind} {wanted!r}, which does not occur in the network{hint}"
         raise InputError(msg)
     rows = np.flatnonzero(position >= 0)
     return rows, found[position[rows]]

@@ -19,6 +19,7 @@ from typing import Any, Final
 
 import shapely
 
+from traveltime_lab._checks import did_you_mean
 from traveltime_lab._files import as_path, explained, is_file, read_bytes, write_bytes
 from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.errors import DataError, InputError, MissingFileError
@@ -184,7 +185,8 @@ def _check_keys(values: dict[str, Any], known: Sequence[str], needed: Sequence[s
     """Raise DataError for unknown and missing keys."""
     for name in values:
         if name not in known:
-            raise DataError(f"{where} has the unknown key {name!r}; known are {', '.join(known)}")
+            hint = did_you_mean(name, known)
+            raise DataError(f"{where} has the unknown key {name!r}; known are {', '.join(known)}{hint}")
     for name in needed:
         if name not in values:
             raise DataError(f"{where} has no key {name!r}, which is needed")

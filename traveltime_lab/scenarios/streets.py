@@ -12,6 +12,7 @@ import pandas as pd
 import shapely
 
 from traveltime_lab._arrays import AnyArray, BoolArray, IndexArray, Int64Array, chosen_rows
+from traveltime_lab._checks import did_you_mean
 from traveltime_lab.errors import InputError, LimitError
 from traveltime_lab.scenarios.changes import Change
 from traveltime_lab.scenarios.edge_names import edges_of, named
@@ -80,6 +81,7 @@ def _chosen(tables: StreetTables, change: Selection) -> IndexArray:
         if unknown.size:
             raise InputError(
                 f"{change.title}: the network has no OSM way {int(unknown[0])}; see edges_frame()['way_id']"
+                f"{did_you_mean(int(unknown[0]), np.unique(tables.edge_way_id))}"
             )
         chosen |= np.isin(tables.edge_way_id, ways)
     if change.edges:

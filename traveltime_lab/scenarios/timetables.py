@@ -4,13 +4,13 @@ Apply changes to a timetable.
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from traveltime_lab._arrays import BoolArray, IndexArray, Int32Array
+from traveltime_lab._checks import did_you_mean
 from traveltime_lab.errors import InputError
 from traveltime_lab.scenarios import new_lines
 from traveltime_lab.scenarios.changes import Change
@@ -118,6 +118,7 @@ def rows(table: str, column: str, what: str, timetable: Timetable, ids: tuple[st
         if change.feed not in feeds:
             raise InputError(
                 f"{change.title}: no feed is called {change.feed!r}; there are {', '.join(map(repr, feeds))}"
+                f"{did_you_mean(change.feed, feeds)}"
             )
         allowed = [number for number, name in enumerate(feeds) if name in (change.feed, new_lines.FEED)]
         is_open = np.isin(frame["feed_idx"].to_numpy(), allowed)
@@ -146,8 +147,7 @@ def _hint(timetable: Timetable, table: str, wanted: str, known: Any) -> str:
         named = timetable.routes["route_id"][(names == wanted).any(axis=1)].tolist()
         if named:
             return f"; it is the name of {', '.join(map(repr, named[:5]))}"
-    close = difflib.get_close_matches(wanted, [str(each) for each in known], n=3)
-    return f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
+    return did_you_mean(wanted, known)
 
 
 def _trips_of(timetable: Timetable, routes: tuple[str, ...], change: Any) -> IndexArray:

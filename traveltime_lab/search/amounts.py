@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from traveltime_lab._arrays import FloatArray
+from traveltime_lab._checks import did_you_mean
 from traveltime_lab.errors import InputError, LimitError
 from traveltime_lab.points import plain
 
@@ -37,7 +38,8 @@ def amounts_of(table: Any, table_name: str, column: Any, argument: str) -> Float
         raise InputError(msg)
     if not isinstance(column, str) or column not in table.columns or column == table.active_geometry_name:
         known = ", ".join(repr(name) for name in table.columns if name != table.active_geometry_name) or "none"
-        msg = f"{argument} must name a column of {table_name}; got {column!r}, and its columns are {known}"
+        hint = did_you_mean(column, [name for name in table.columns if name != table.active_geometry_name])
+        msg = f"{argument} must name a column of {table_name}; got {column!r}, and its columns are {known}{hint}"
         raise InputError(msg)
     series = table[column]
     if not isinstance(series, pd.Series):

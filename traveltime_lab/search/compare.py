@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import shapely
 
-from traveltime_lab._checks import words
+from traveltime_lab._checks import did_you_mean, words
 from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.errors import CrsError, InputError
 from traveltime_lab.surfaces.polygons import as_multipolygon
@@ -125,7 +125,8 @@ def _kind(table: Any, name: str) -> str:
 def _floats(table: pd.DataFrame, column: str, name: str) -> pd.Series:
     """Return a column as floats, NaN where it is missing."""
     if column not in table.columns:
-        raise InputError(f"{name} has no column {column!r}; it has {', '.join(map(repr, table.columns))}")
+        hint = did_you_mean(column, table.columns)
+        raise InputError(f"{name} has no column {column!r}; it has {', '.join(map(repr, table.columns))}{hint}")
     if not pd.api.types.is_numeric_dtype(table[column].dtype):
         raise InputError(f"column {column!r} of {name} must hold numbers; got {table[column].dtype}")
     return pd.Series(table[column].to_numpy(dtype=np.float64, na_value=np.nan), index=table.index)

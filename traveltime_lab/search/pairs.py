@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from traveltime_lab._arrays import BoolArray, FloatArray, IndexArray, Int32Array, Int64Array, indptr_of
+from traveltime_lab._checks import did_you_mean
 from traveltime_lab.errors import InputError
 from traveltime_lab.kernels.unreached import UNREACHED
 from traveltime_lab.points import Points, plain
@@ -51,7 +52,8 @@ def chosen_pairs(pairs: Any, starts: Points, ends: Points) -> PairIndex | None:
             position = points.index.get_indexer(pd.Index(pairs[column]))
             if (position < 0).any():
                 label = pairs[column].iloc[int((position < 0).argmax())]
-                msg = f"pairs has the {column} {plain(label)!r}, which is not in the index of {column}s"
+                hint = did_you_mean(plain(label), points.index)
+                msg = f"pairs has the {column} {plain(label)!r}, which is not in the index of {column}s{hint}"
                 raise InputError(msg)
             found.append(position)
         return found[0], found[1]

@@ -15,7 +15,7 @@ import numpy as np
 import shapely
 
 from traveltime_lab._arrays import FloatArray
-from traveltime_lab._checks import flag, is_hashable, words
+from traveltime_lab._checks import did_you_mean, flag, is_hashable, words
 from traveltime_lab.errors import InputError
 from traveltime_lab.maps import style
 from traveltime_lab.maps.scene import DIFFERENCE, read_numbers, read_table
@@ -157,7 +157,8 @@ def layer_of(frame: Any, name: Any, *, over: Any, color: Any, column: Any, shadi
             raise InputError("Give color for one colour, or column for colours by value, not both.")
         if not is_hashable(column) or column not in table.columns or column == table.geometry.name:
             known = ", ".join(repr(label) for label in table.columns if label != table.geometry.name)
-            raise InputError(f"frame has no column {column!r} to colour by; it has {known or 'no columns'}")
+            hint = did_you_mean(column, table.columns.drop(table.geometry.name))
+            raise InputError(f"frame has no column {column!r} to colour by; it has {known or 'no columns'}{hint}")
         read_numbers(table, column)
     colour = style.LAYER_COLOURS[number % len(style.LAYER_COLOURS)] if color is None else _hexadecimal(color)
     return Layer(text, table, flag(over, "over"), colour, column, shading)

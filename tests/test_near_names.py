@@ -1,0 +1,79 @@
+"""Errors about unknown names, labels and ids suggest similar ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import traveltime_lab as tl
+from traveltime_lab._checks import did_you_mean
+
+if TYPE_CHECKING:
+    from traveltime_lab.network.network import Network
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    ("wanted", "known", "meant"),
+    [
+        ("populaton", ["population", "jobs"], "'population'"),
+        ("Jobs", ["population", "jobs"], "'jobs'"),
+        ("T4", ["T4 ", "T44", "X"], "'T4 ' or 'T44'"),
+        (np.int64(454586886), np.array([454586885, 12, 285297327]), "454586885"),
+        (17, [1, 2, 3], ""),
+        ("x", [], ""),
+        (None, ["none", "other"], "'none'"),
+        (("a", 1), [("a", 2), "b"], "('a', 2)"),
+    ],
+)
+def test_similar_names_are_suggested(wanted: Any, known: Any, meant: str) -> None:
+    assert did_you_mean(wanted, known) == (f"; did you mean {meant}?" if meant else "")
+
+
+def _calls() -> dict[str, tuple[Callable[[Network], Any], str]]:
+    places, zones = tl.sample_points(), tl.sample_points(kind="zones")
+
+    def matrix(network: Network) -> pd.DataFrame:
+        return tl.time_filter(network, places, places, travel_time=900, transportation="walking")
+
+    def changed(change: Any) -> Callable[[Network], Any]:
+        return lambda network: network.with_changes(change)
+
+    def ways(network: Network) -> list[int]:
+        return [int(network.edges_frame()["way_id"].max()) + 1]
+
+    pairs = pd.DataFrame({"origin": ["Beira Rio"], "destination": ["PUCRS"]})
+    return {
+        "route": (changed(tl.RemoveRoutes("T12x")), "'T12'"),
+        "stop": (changed(tl.RemoveStops("42200")), "'4220'"),
+        "feed": (changed(tl.RemoveRoutes("T12", feed="bus")), "'buses'"),
+        "way": (lambda network: network.with_changes(tl.CloseStreets(ways=ways(network))), "did you mean"),
+        "class": (lambda network: tl.add_speeds(network, classes={"residental": 20}), "'residential'"),
+        "speed of a way": (lambda network: tl.add_speeds(network, ways={ways(network)[0]: 20}), "did you mean"),
+        "label": (
+            lambda network: tl.time_filter(network, places, places, travel_time=900, pairs=pairs),
+            "'Beira-Rio'",
+        ),
+        "column of opportunities": (
+            lambda network: tl.accessibility(network, places, zones, travel_time=900, values="job"),
+            "'jobs'",
+        ),
+        "column of a layer": (
+            lambda network: tl.TravelTimeMap(network, places.iloc[[0]]).add_layer(zones, column="Population"),
+            "'population'",
+        ),
+        "scheme": (lambda network: tl.plot(network, points=zones, column="jobs", scheme="quantile"), "'Quantiles'"),
+        "colours": (lambda network: tl.plot(network, points=zones, column="jobs", cmap="virdis"), "'viridis'"),
+    }
+
+
+@pytest.mark.parametrize("case", list(_calls()))
+def test_every_unknown_name_suggests_similar_ones(case: str, porto_alegre: Network) -> None:
+    call, meant = _calls()[case]
+    with pytest.raises(tl.InputError) as error:
+        call(porto_alegre)
+    assert "did you mean" in str(error.value) and meant in str(error.value)
