@@ -13,6 +13,8 @@ from traveltime_lab._files import unpacks_to_much_more
 #: The most columns of a table; pandas takes quadratic time for them (assumed to be more than any has).
 MOST_COLUMNS: Final = 1_000
 _LONGEST_HEADER: Final = 1 << 20
+#: Separators of columns, of which the first is that of files with one column.
+_SEPARATORS: Final = (",", ";", "\t", "|")
 
 
 def read_csv(path: Path, **how: Any) -> pd.DataFrame:
@@ -36,10 +38,7 @@ def read_csv(path: Path, **how: Any) -> pd.DataFrame:
     """
     if infer_compression(path, "infer") is not None:
         _check_packed(path)
-    with get_handle(path, "r", encoding=how.get("encoding"), compression="infer", errors="replace") as opened:
-        header = ""
-        while not header.strip() and (line := opened.handle.readline(_LONGEST_HEADER)):
-            header = line
+    header = _header(path, how.get("encoding"))
     n_columns = header.count(how.get("sep", ",")) + 1
     if n_columns > MOST_COLUMNS or len(header) == _LONGEST_HEADER:
         msg = f"its header has {n_columns:,} columns and {len(header):,} letters; at most {MOST_COLUMNS:,} are read"
@@ -47,6 +46,30 @@ def read_csv(path: Path, **how: Any) -> pd.DataFrame:
     # Raises an error if the first row has more fields.
     pd.read_csv(path, **{**how, "dtype": "object", "header": None, "nrows": 2})
     return pd.read_csv(path, **how, index_col=False)
+
+
+def separator_of(path: Path, *, encoding: str) -> str:
+    """
+    Return the separator of a CSV file: of comma, semicolon, tab and bar the most frequent of its header.
+
+    Raises
+    ------
+    ValueError
+        As `read_csv`, if the file is compressed.
+    """
+    if infer_compression(path, "infer") is not None:
+        _check_packed(path)
+    header = _header(path, encoding)
+    return max(_SEPARATORS, key=header.count)
+
+
+def _header(path: Path, encoding: str | None) -> str:
+    """Return the first line that is not empty."""
+    with get_handle(path, "r", encoding=encoding, compression="infer", errors="replace") as opened:
+        while line := opened.handle.readline(_LONGEST_HEADER):
+            if line.strip():
+                return str(line)
+    return ""
 
 
 def _check_packed(path: Path) -> None:

@@ -284,7 +284,7 @@ def test_layers(files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str])
 @pytest.mark.parametrize(
     ("name", "text", "words"),
     [
-        ("p.csv", "id,lon,lat\n1,0,0\n", "no column 'lng'; its columns are 'id', 'lon', 'lat'"),
+        ("p.csv", "id,east,lat\n1,0,0\n", "no column 'lng'; its columns are 'id', 'east', 'lat'"),
         ("p.csv", "id,lng,lat\n1,0,x\n", "'x' as lat in row 1, which is not a number"),
         ("p.csv", "id,lng,lat\n1,0,0\n1,0,0\n", "the 'id' 1 more than once"),
         ("p.csv", "id,lng,lat\n1,0,0\n,0,0\n", "no 'id' in row 2"),

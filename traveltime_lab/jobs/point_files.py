@@ -12,7 +12,7 @@ from typing import Any, Final
 import geopandas as gpd
 import pandas as pd
 
-from traveltime_lab._csv import read_csv
+from traveltime_lab._csv import read_csv, separator_of
 from traveltime_lab._files import as_path, is_file
 from traveltime_lab._parquet import check_size
 from traveltime_lab.errors import DataError, MissingFileError, TravelTimeError
@@ -20,6 +20,11 @@ from traveltime_lab.points import plain
 
 _CSV: Final = (".csv", ".csv.gz", ".tsv", ".txt")
 _PARQUET: Final = (".parquet", ".geoparquet", ".pq")
+#: Names of the columns of longitude and latitude, in small letters; the first pair that is there counts.
+_LNG_LAT: Final = (
+    ("lng", "lat"), ("lon", "lat"), ("long", "lat"), ("longitude", "latitude"), ("x", "y")
+)  # fmt: skip
+_DECIMAL_COMMA: Final = r"^(\s*-?\d+),(\d+\s*)$"
 #: Column of the labels if none is named.
 _ID: Final = "id"
 
@@ -37,8 +42,10 @@ def read_point_file(
     Parameters
     ----------
     path : path-like
-        ``.parquet`` and ``.csv`` files may have the columns ``lng`` and ``lat`` (EPSG:4326) instead of a geometry.
-        Other files are read by GDAL.
+        ``.parquet`` and ``.csv`` files may have the columns ``lng`` and ``lat`` (EPSG:4326) instead of a geometry, also
+        called ``lon``, ``long`` or ``longitude`` and ``latitude``, or ``x`` and ``y``, in capitals or not. The columns
+        of ``.csv`` files are separated by commas, semicolons, tabs or bars; numbers may have decimal commas. Other
+        files are read by GDAL.
     id_column : str, optional
         Column of the labels; by default ``id`` if there is one, otherwise they are 0, 1, 2 ...
     layer : str, optional
@@ -115,7 +122,7 @@ def _numbers(table: gpd.GeoDataFrame, name: str, source: Path) -> pd.Series:
     if name not in table.columns or name == "geometry":
         msg = f"{source} has no column {name!r}; its columns are {_listed(table)}"
         raise DataError(msg)
-    values = pd.to_numeric(table[name], errors="coerce").astype("float64")
+    values = _as_numbers(table[name])
     wrong = values.isna() & table[name].notna()
     if wrong.any():
         row = int(wrong.argmax())
@@ -136,7 +143,7 @@ def _read(source: Path, layer: str | None) -> gpd.GeoDataFrame:
         raise DataError(msg)
     if name.endswith(_CSV):
         # As texts: "007" is not 7.
-        separator = "\t" if name.endswith(".tsv") else ","
+        separator = "\t" if name.endswith(".tsv") else separator_of(source, encoding="utf-8-sig")
         # Nor is "NA" missing.
         table = read_csv(
             source, dtype="string", sep=separator, encoding="utf-8-sig", keep_default_na=False, na_values=[""]
@@ -170,19 +177,33 @@ def _layer(source: Path, layer: str | None) -> str | None:
     return layer if layer is not None else (names[0] if names else None)
 
 
+def _as_numbers(column: pd.Series) -> pd.Series:
+    """Return a column as floats, of texts with decimal points or commas; NaN where it has no number."""
+    if pd.api.types.is_string_dtype(column.dtype):
+        column = column.astype("str").str.replace(_DECIMAL_COMMA, r"\1.\2", regex=True)
+    return pd.to_numeric(column, errors="coerce").astype("float64")
+
+
 def _from_columns(table: pd.DataFrame, source: Path) -> gpd.GeoDataFrame:
-    """Return the points of the columns ``lng`` and ``lat``."""
-    missing = [name for name in ("lng", "lat") if name not in table.columns]
-    if missing:
-        msg = f"{source} has no column {missing[0]!r}; its columns are {_listed(table)}. Points need lng and lat"
+    """Return the points of the columns ``lng`` and ``lat``, or of those with other names for them."""
+    named = {str(name).strip().lower(): name for name in reversed(table.columns)}
+    chosen = next((pair for pair in _LNG_LAT if set(pair) <= set(named)), None)
+    if chosen is None:
+        name = "lat" if any(lng in named for lng, _ in _LNG_LAT) else "lng"
+        others = ", ".join(" and ".join(pair) for pair in _LNG_LAT[1:])
+        msg = (
+            f"{source} has no column {name!r}; its columns are {_listed(table)}. Points need lng and lat (or {others})"
+        )
         raise DataError(msg)
-    values = {name: pd.to_numeric(table[name], errors="coerce").astype("float64") for name in ("lng", "lat")}
+    values = {}
+    for name in (named[each] for each in chosen):
+        values[name] = _as_numbers(table[name])
     for name, column in values.items():
         if column.isna().any():
             row = int(column.isna().argmax())
             msg = f"{source} has {table[name].iloc[row]!r} as {name} in row {row + 1}, which is not a number"
             raise DataError(msg)
-    geometry = gpd.points_from_xy(values["lng"], values["lat"], crs="EPSG:4326")
+    geometry = gpd.points_from_xy(*values.values(), crs="EPSG:4326")
     return gpd.GeoDataFrame(table.drop(columns="geometry", errors="ignore"), geometry=geometry)
 
 
