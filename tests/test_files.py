@@ -266,6 +266,8 @@ def test_a_pipe_in_place_of_a_file_meanwhile(tmp_path: Path, monkeypatch: pytest
 #: Modules that open files themselves, and why.
 OPENERS = {
     "_files.py": "in this place",
+    "commands/signatures.py": "modules of this package",
+    "commands/tables.py": "os.devnull, for writing",
     "jobs/folder.py": "the list that it adds to; a folder",
     "kernels/ahead.py": "an archive that it has written",
     "kernels/cache.py": "modules of this package",
@@ -275,9 +277,12 @@ OPENERS = {
     "maps/offline_page/__init__.py": "parts of this package",
     "network/checksums.py": "a file that it has written",
     "network/sample.py": "parts of other packages",
+    "readers/osm/cut.py": "temporary files",
     "readers/osm/extract.py": "temporary files",
     "readers/osm/versions.py": "temporary files",
+    "server/metrics.py": "the memory of this process, from the kernel",
     "server/page/routes.py": "parts of this package",
+    "server/reload.py": "the terminal, whether there is one",
     "streets/pandana_guards.py": "os.devnull, for writing",
     "timezones.py": "parts of another package",
 }

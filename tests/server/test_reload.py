@@ -242,17 +242,22 @@ def test_hangup_reloads_and_the_end_of_a_terminal_ends(
     monkeypatch.setattr(reloading, "_has_terminal", lambda: has[0])
     monkeypatch.setattr(signal, "SIGTERM", signal.SIGUSR1)
     signal.signal(signal.SIGUSR1, lambda *_: ended.append(True))
-    former, before = signal.getsignal(signal.SIGHUP), networks_of(watching)
-    with watching.running():
-        replace(saved, "long")
-        os.kill(os.getpid(), signal.SIGHUP)
-        wait_for(lambda: networks_of(watching) != before)
-        assert not ended
-        has[0] = False
-        os.kill(os.getpid(), signal.SIGHUP)
-        wait_for(lambda: bool(ended))
-    assert signal.getsignal(signal.SIGHUP) is former
-    signal.signal(signal.SIGUSR1, signal.SIG_DFL)
+    before = networks_of(watching)
+    # The tests themselves may run under nohup, where the end of a terminal ends nothing.
+    former = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    try:
+        with watching.running():
+            replace(saved, "long")
+            os.kill(os.getpid(), signal.SIGHUP)
+            wait_for(lambda: networks_of(watching) != before)
+            assert not ended
+            has[0] = False
+            os.kill(os.getpid(), signal.SIGHUP)
+            wait_for(lambda: bool(ended))
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_DFL
+    finally:
+        signal.signal(signal.SIGHUP, former)
+        signal.signal(signal.SIGUSR1, signal.SIG_DFL)
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="no SIGHUP")
