@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     import geopandas as gpd
     import pandas as pd
 
+    from traveltime_lab.server.reload import Hangups
+
 DEMO_MODES = ("walking", "driving")
 DEMO_MINUTES = (5, 10, 15)
 #: Origin of the demo's isochrones in each sample, and the time that selects the congestion.
@@ -270,6 +272,13 @@ def _add_serve(commands: Any) -> None:
 
 
 def _serve(options: argparse.Namespace) -> None:
+    from traveltime_lab.server.reload import hangups
+
+    with hangups() as signals:  # SIGHUP would end a process that still loads its networks
+        _run_server(options, signals)
+
+
+def _run_server(options: argparse.Namespace, signals: Hangups) -> None:
     from traveltime_lab.kernels import warm_up
     from traveltime_lab.search.geocoding.nominatim import Nominatim
     from traveltime_lab.server import auth
@@ -341,7 +350,7 @@ def _serve(options: argparse.Namespace) -> None:
             nominatim=None if options.nominatim is None else Nominatim(options.nominatim),
             allow_origins=tuple(options.allow_origin),
         ),
-        reloader=lambda serving: Reloader(serving, sources, stamps, options.watch),
+        reloader=lambda serving: Reloader(serving, sources, stamps, options.watch, signals),
     )
 
 

@@ -24,9 +24,10 @@ import requests
 import traveltime_lab as tl
 from tests.support import ROOT, worlds
 from tests.support.door import PAIR, coords
+from tests.support.logs import messages
 from traveltime_lab.server import reload as reloading
 from traveltime_lab.server.atlas import Atlas
-from traveltime_lab.server.reload import Reloader, Source
+from traveltime_lab.server.reload import Reloader, Source, hangups
 from traveltime_lab.server.serve import Served, serve
 from traveltime_lab.server.serving import Serving
 
@@ -214,6 +215,79 @@ def test_a_broken_file_keeps_the_former_network(
     assert networks_of(watching) != before
     text = watching._serving.metrics.text([], [], is_ready=True)
     assert 'reloads_total{outcome="ok"} 1' in text and 'reloads_total{outcome="failed"} 1' in text
+
+
+def test_a_broken_file_keeps_no_other_network_back(saved: Path, caplog: pytest.LogCaptureFixture) -> None:
+    other = saved.with_name("other.network")
+    shutil.copy(saved, other)
+    sources = {
+        "here": Source((saved,), lambda: tl.load_network(saved)),
+        "other": Source((other,), lambda: tl.load_network(other)),
+    }
+    stamps = {name: source.stamp() for name, source in sources.items()}
+    watching = Reloader(Serving(Atlas({name: source.load() for name, source in sources.items()})), sources, stamps)
+    before = networks_of(watching)
+    replace(saved, b"no network")
+    replace(other, "long")
+    for _ in range(3):
+        watching.look()
+    after = networks_of(watching)
+    assert after["here"] is before["here"] and after["other"] is not before["other"]
+    assert ["map=here" in text for text in messages(caplog, logging.ERROR)] == [True]
+    replace(saved, "long")
+    for _ in range(3):
+        watching.look()
+    assert networks_of(watching)["here"] is not before["here"]
+
+
+def test_ready_after_an_exchange_is_ready_for_all_maps(
+    streets: dict[str, tl.Network], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made_ready: list[str] = []
+    monkeypatch.setattr("traveltime_lab.server.warm_up.try_out", lambda item, *_: made_ready.append(item.name))
+    serving = Serving(Atlas({"here": streets["short"], "there": streets["long"]}))
+    serving.exchange(Atlas({"here": streets["long"], "there": streets["long"]}))
+    assert serving.is_ready and set(made_ready) == {"here", "there"}
+    made_ready.clear()
+    serving.exchange(Atlas({"here": streets["short"], "there": streets["long"]}))
+    assert set(made_ready) == {"here"}, "the other one is ready"
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="no SIGHUP")
+def test_a_hangup_before_there_are_networks_reloads_them_then() -> None:
+    former = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as under nohup: no terminal ends this
+    called: list[bool] = []
+    try:
+        with hangups() as signals:
+            os.kill(os.getpid(), signal.SIGHUP)
+            wait_for(lambda: signals._is_late)
+            signals.call(lambda: called.append(True))
+            assert called == [True]
+            os.kill(os.getpid(), signal.SIGHUP)
+            wait_for(lambda: len(called) == 2)
+    finally:
+        signal.signal(signal.SIGHUP, former)
+
+
+def test_the_thread_survives_whatever_goes_wrong(
+    watching: Reloader, saved: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = networks_of(watching)
+    changed, n_looks = watching._changed, [0]
+
+    def fails_once() -> dict[str, Any]:
+        n_looks[0] += 1
+        if n_looks[0] == 1:
+            raise ValueError("a fault")
+        return changed()
+
+    monkeypatch.setattr(watching, "_changed", fails_once)
+    with watching.running():
+        replace(saved, "long")
+        watching.wake()
+        wait_for(lambda: n_looks[0] == 1)
+        watching.wake()
+        wait_for(lambda: networks_of(watching) != before)
 
 
 def test_changes_are_part_of_a_source(saved: Path, streets: dict[str, tl.Network]) -> None:

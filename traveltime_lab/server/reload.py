@@ -73,6 +73,8 @@ class Reloader:
         Those of the files before they were loaded.
     watch_s : float, optional
         Seconds between two looks at the files; by default there are none, and only `wake` reloads.
+    hangups : Hangups, optional
+        From `hangups`, if SIGHUP is handled already.
     """
 
     def __init__(
@@ -81,11 +83,13 @@ class Reloader:
         sources: Mapping[str, Source],
         stamps: Mapping[str, Stamp],
         watch_s: float | None = None,
+        hangups: Hangups | None = None,
     ) -> None:
         self._serving = serving
         self._sources = sources
         self._stamps = dict(stamps)
         self._watch_s = watch_s
+        self._hangups = hangups
         #: Stamps of the last look, and of files that could not be loaded.
         self._seen = dict(stamps)
         self._failed: dict[str, Stamp] = {}
@@ -101,24 +105,28 @@ class Reloader:
         thread = threading.Thread(target=self._run, name="traveltime_lab.server.reload", daemon=True)
         thread.start()
         try:
-            with _on_hangup(self.wake):
+            with hangups() if self._hangups is None else contextlib.nullcontext(self._hangups) as signals:
+                signals.call(self.wake)
                 yield
         finally:
             self._is_over.set()
             self._wake.set()
 
     def _run(self) -> None:
-        while not self._is_over.is_set():
+        while True:
             is_asked = self._wake.wait(self._watch_s)
             self._wake.clear()
             if self._is_over.is_set():
                 return
-            if is_asked:
-                logger.info("reload requested")
-                self._failed.clear()
-                self.reload(self._changed())
-            else:
-                self.look()
+            try:
+                if is_asked:
+                    logger.info("reload requested")
+                    self._failed.clear()
+                    self.reload(self._changed())
+                else:
+                    self.look()
+            except Exception:
+                logger.exception("networks cannot be reloaded")
 
     def look(self) -> None:
         """Reload what has changed and is complete: files that are as they were at the last look."""
@@ -135,7 +143,9 @@ class Reloader:
 
     def reload(self, changed: Mapping[str, Stamp]) -> bool:
         """
-        Load the changed sources, and exchange the networks for them; what cannot be loaded changes nothing.
+        Load the changed sources, and exchange the networks for them.
+
+        The former network stays where a source cannot be loaded.
 
         Parameters
         ----------
@@ -145,50 +155,75 @@ class Reloader:
         Returns
         -------
         bool
-            Whether the networks were exchanged.
+            Whether networks were exchanged.
         """
-        if not changed:
+        loaded = {}
+        for name in changed:
+            try:
+                loaded[name] = self._sources[name].load()
+            except Exception as error:
+                # Whatever is wrong with the files, the service keeps the network that it has.
+                self._keep({name: changed[name]}, error)
+        if not loaded:
             return False
-        name = ""
+        stamps = {name: changed[name] for name in loaded}
         try:
-            networks = {item.name: item.network for item in self._serving.atlas.maps}
-            for name in changed:
-                networks[name] = self._sources[name].load()
-            self._serving.exchange(Atlas(networks))
+            former = {item.name: item.network for item in self._serving.atlas.maps}
+            self._serving.exchange(Atlas(former | loaded))
         except Exception as error:
-            # Whatever is wrong with the files, the service keeps the networks that it has.
-            logger.error("map=%s cannot be reloaded, the former network stays: %s", name, error)
-            logger.debug("reload failed", exc_info=error)
-            self._failed |= changed
-            self._serving.metrics.reloaded(is_ok=False)
+            self._keep(stamps, error)
             return False
-        self._stamps |= changed
+        self._stamps |= stamps
         return True
 
+    def _keep(self, stamps: Mapping[str, Stamp], error: Exception) -> None:
+        """Log and count an error; its sources are loaded again once they have changed."""
+        logger.error("map=%s cannot be reloaded, the former network stays: %s", ",".join(stamps), error)
+        logger.debug("reload failed", exc_info=error)
+        self._failed |= stamps
+        self._serving.metrics.reloaded(is_ok=False)
 
-@contextlib.contextmanager
-def _on_hangup(call: Callable[[], None]) -> Iterator[None]:
+
+class Hangups:
     """
-    Call a function at each SIGHUP, within a ``with`` block in the main thread.
+    Handles SIGHUP by calling a function, also for a signal that arrived before there was one.
 
     The same signal says that the terminal of the process has gone; then the process ends, unless it was started to
     ignore that, as by nohup.
     """
+
+    def __init__(self, *, has_terminal: bool) -> None:
+        self._has_terminal = has_terminal
+        self._call: Callable[[], None] | None = None
+        self._is_late = False
+
+    def call(self, function: Callable[[], None]) -> None:
+        """Call a function at each signal from now on, and at once if there was one already."""
+        self._call = function
+        if self._is_late:
+            function()
+
+    def handle(self, _number: int, _frame: Any) -> None:
+        """Handle the signal."""
+        if self._has_terminal and not _has_terminal():
+            os.kill(os.getpid(), signal.SIGTERM)
+        elif self._call is None:
+            self._is_late = True
+        else:
+            self._call()
+
+
+@contextlib.contextmanager
+def hangups() -> Iterator[Hangups]:
+    """Handle SIGHUP within a ``with`` block in the main thread; nothing in others."""
     if not hasattr(signal, "SIGHUP") or threading.current_thread() is not threading.main_thread():
-        yield
+        yield Hangups(has_terminal=False)
         return
     former = signal.getsignal(signal.SIGHUP)
-    has_terminal = former is not signal.SIG_IGN and _has_terminal()
-
-    def handle(_number: int, _frame: Any) -> None:
-        if has_terminal and not _has_terminal():
-            os.kill(os.getpid(), signal.SIGTERM)
-        else:
-            call()
-
-    signal.signal(signal.SIGHUP, handle)
+    found = Hangups(has_terminal=former is not signal.SIG_IGN and _has_terminal())
+    signal.signal(signal.SIGHUP, found.handle)
     try:
-        yield
+        yield found
     finally:
         signal.signal(signal.SIGHUP, former)
 

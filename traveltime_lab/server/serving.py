@@ -55,7 +55,7 @@ class Serving:
         try:
             with self._exchange:
                 warm_up(self.atlas)
-            self.is_ready = True
+                self.is_ready = True
         except Exception:
             # Requests are answered nevertheless; those about readiness say that it is not.
             logger.exception("networks cannot be prepared")
@@ -72,11 +72,11 @@ class Serving:
         """
         started = time.perf_counter()
         with self._exchange:
-            warm_up(atlas, besides=self.atlas)
+            warm_up(atlas, besides=self.atlas if self.is_ready else None)
             self.atlas = atlas
+            self.is_ready = True
         with self._lock:
             self._has_begun = True
-        self.is_ready = True
         self.metrics.reloaded(is_ok=True)
         names = ",".join(item.name for item in atlas.maps)
         logger.info("reloaded maps=%s seconds=%.1f", names, time.perf_counter() - started)
