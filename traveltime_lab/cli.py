@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import traveltime_lab as tl
 from traveltime_lab._files import explained, geojson, geoparquet, writable, write_bytes
 from traveltime_lab.commands.large_jobs import add_commands
+from traveltime_lab.commands.options import refuse_inputs, take_negative_numbers
 from traveltime_lab.commands.searches import add_searches
 from traveltime_lab.settings import settings
 
@@ -34,6 +35,8 @@ DEMO_MOMENT = "weekday_morning"
 DEMO_TABLE_MODES = {"porto_alegre": "driving", "helsinki": "walking"}
 #: Buffer distance of the demo's isochrones in metres; small, because the samples end within their cities.
 DEMO_BUFFER_M = 250
+#: Greatest values of options of ``serve``: a day, and a terabyte.
+_MOST = {"watch": 86_400, "body_limit": 1_000_000}
 _OSM_ENDS = (".pbf", ".osm", ".xml", ".gz", ".bz2")
 
 
@@ -54,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     try:
         with _interrupted_by_signals(), settings.override(progress=False):  # said by a line, as other lines follow
-            options = _parser().parse_args(_with_negative_bounds(sys.argv[1:] if arguments is None else arguments))
+            options = _parser().parse_args(arguments)
             _tell_of_compiling()
             options.run(options)
     except tl.UnfinishedJobError as error:
@@ -67,17 +70,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"traveltime-lab: {error}", file=sys.stderr)
         return 1
     return 0
-
-
-def _with_negative_bounds(arguments: Sequence[str]) -> list[str]:
-    """Join ``--bounds`` and a value that begins with a minus sign, which argparse takes for an option."""
-    joined: list[str] = []
-    for each in arguments:
-        if joined and joined[-1] == "--bounds" and each[:1] == "-" and each[1:2].isdigit():
-            joined[-1] = f"--bounds={each}"
-        else:
-            joined.append(each)
-    return joined
 
 
 def _bounds(text: str) -> tuple[float, ...]:
@@ -120,6 +112,7 @@ def _parser() -> argparse.ArgumentParser:
     demo.set_defaults(run=_demo)
 
     build = commands.add_parser("build", help="build a network and save it")
+    take_negative_numbers(build)
     build.add_argument("osm", metavar="OSM", help="a .osm.pbf, .osm or .xml file (also .gz, .bz2), or a place name")
     build.add_argument("out", metavar="OUT", type=Path, help="file to write")
     # An option that is given twice adds to the first; otherwise a timetable would be left out without a word.
@@ -295,6 +288,8 @@ def _run_server(options: argparse.Namespace, signals: Hangups) -> None:
             continue
         if not given > 0:
             raise tl.InputError(f"--{name.replace('_', '-')} must be positive; got {given}")
+        if name in _MOST and given > _MOST[name]:
+            raise tl.InputError(f"--{name.replace('_', '-')} must be at most {_MOST[name]:,}; got {given:g}")
     pairs = auth.find_pairs(options.credentials, options.credentials_file)
     is_made_up = not pairs
     pairs = pairs or [auth.generate_pair()]
@@ -376,6 +371,7 @@ def _named_loader(text: str) -> tuple[str, tuple[Path, ...], Callable[[], tl.Net
 
 def _build(options: argparse.Namespace) -> None:
     writable(options.out, what="the network", example="city.network")  # before hours of work, not after
+    refuse_inputs(options.out, [options.osm, *options.gtfs, options.changes, options.elevation])
     if options.elevation is not None:
         from traveltime_lab.readers.raster import opened
 

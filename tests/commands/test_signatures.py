@@ -121,3 +121,37 @@ def test_pairs_and_texts() -> None:
     assert pair(" -51.2 , -30.0 ") == (-51.2, -30.0)
     assert [pair(text) for text in ("homes.csv", "1,2,3", "1", "1;2", "nan,1")] == [None] * 5
     assert plain("Whether to `fill` holes, as ``[1, 2]`` [3]_; None for any.") == "Fill holes, as 1,2."
+
+
+def test_seconds_and_metres_have_their_letters() -> None:
+    letters = {action.dest: action.metavar for action in parsers()["time-map"]._actions}
+    assert [letters[name] for name in ("parking_time", "walking_time", "buffer_distance")] == ["S", "S", "M"]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_no_sentence_is_the_text_of_several_options(name: str) -> None:
+    helps = [action.help for action in parsers()[name.replace("_", "-")]._actions if action.help]
+    sentences = [part for text in helps for part in set(text.split(". ")) if len(part) > 40]
+    assert not {part for part in sentences if sentences.count(part) > 2}
+    assert not [text for text in helps if "*" in text]
+
+
+@pytest.mark.parametrize("west", ["-.5", "-0.5", "-5"])
+def test_bounds_may_begin_with_a_minus(west: str) -> None:
+    options = cli._parser().parse_args(["build", "a.pbf", "--bounds", f"{west},60.1,25,60.2", "a.network"])
+    assert options.bounds == (float(west), 60.1, 25.0, 60.2)
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "words"),
+    [
+        ("--watch", "inf", "--watch must be at most 86,400; got inf"),
+        ("--watch", "1e10", "--watch must be at most 86,400; got 1e+10"),
+        ("--watch", "nan", "--watch must be positive; got nan"),
+        ("--watch", "0", "--watch must be positive; got 0.0"),
+        ("--body-limit", "inf", "--body-limit must be at most 1,000,000; got inf"),
+    ],
+)
+def test_options_of_serve_have_limits(option: str, value: str, words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["serve", option, value]) == 1
+    assert words in capsys.readouterr().err

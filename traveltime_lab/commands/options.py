@@ -6,10 +6,13 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Any, Final
 
 from traveltime_lab.commands.signatures import REQUIRED, Argument, described
 from traveltime_lab.commands.values import kind_of, reader
+from traveltime_lab.errors import InputError
 
 #: Arguments with options of their own: a class each, and what the names of the options begin with.
 _PARTS: Final = {"transportation": ("Transportation", ""), "snapping": ("Snapping", "snapping_")}
@@ -29,6 +32,7 @@ _TEXTS: Final = {
 #: Markup of docstrings that command lines do not have, and its replacement.
 _REWRITTEN: Final = (
     (r"[`\"]", ""),
+    (r"\*(\w+)\*", r"\1"),
     (r" \[\d\]_", ""),
     (r"\[(\d[\d, ]*)\]", lambda found: found[1].replace(", ", ",")),
     (r" The contract's .*? is accepted too\.", ""),
@@ -60,7 +64,8 @@ def add_argument(command: Any, argument: Argument) -> None:
         text = f"{text} Default: {','.join(map(str, default))}."
     letter = kind.letter
     if letter[0] == "N":
-        letter = letter.replace("N", "S" if "second" in text else "M" if "metres" in text else "N")
+        words = text.lower()
+        letter = letter.replace("N", "S" if "second" in words else "M" if "metres" in words else "N")
     how: dict[str, Any] = {"help": escaped(text), "type": reader(kind), "metavar": letter}
     if kind.choices and not kind.single - {"None"}:
         how = {"help": how["help"], "choices": kind.choices}
@@ -109,6 +114,31 @@ def parts_of(options: argparse.Namespace) -> dict[str, Any]:
 def take_negative_numbers(command: argparse.ArgumentParser) -> None:
     """Let values begin with a minus, as in ``-51.2,-30.0``, which argparse takes for an option otherwise."""
     command._negative_number_matcher = re.compile(r"-\.?\d")
+
+
+def refuse_inputs(out: Path, inputs: Iterable[str | Path | None]) -> None:
+    """
+    Raise an error if a command would replace a file that it reads.
+
+    Parameters
+    ----------
+    out : Path
+    inputs : iterable of str, Path or None
+        Files, or texts that stand for something else, such as LNG,LAT.
+
+    Raises
+    ------
+    InputError
+        If the file to write is one of them, also by another path.
+    """
+    for each in inputs:
+        try:
+            is_same = each is not None and out.samefile(each)
+        except (OSError, ValueError):  # one of them does not exist, or cannot be a path
+            continue
+        if is_same:
+            msg = f"{out} is a file that the command reads; give the result another name"
+            raise InputError(msg)
 
 
 def escaped(text: str) -> str:

@@ -22,6 +22,7 @@ from traveltime_lab.commands.options import (
     escaped,
     parts_of,
     plain,
+    refuse_inputs,
     shorten_usage,
     take_negative_numbers,
 )
@@ -46,10 +47,13 @@ class _Command:
         Name of the public function.
     form : {"csv", "geojson", "text"}
         Format that it writes to stdout by default.
+    is_points : bool
+        Whether the geometries of its result are points.
     """
 
     function: str
     form: str = "csv"
+    is_points: bool = False
 
     @property
     def name(self) -> str:
@@ -61,15 +65,15 @@ class _Command:
 COMMANDS: Final = (
     _Command("time_map", "geojson"),
     _Command("distance_map", "geojson"),
-    _Command("time_filter"),
+    _Command("time_filter", is_points=True),
     _Command("routes", "geojson"),
-    _Command("nearest"),
-    _Command("accessibility"),
+    _Command("nearest", is_points=True),
+    _Command("accessibility", is_points=True),
     _Command("h3_cells"),
     _Command("geohash_cells"),
-    _Command("snap"),
-    _Command("geocode"),
-    _Command("reverse_geocode"),
+    _Command("snap", is_points=True),
+    _Command("geocode", is_points=True),
+    _Command("reverse_geocode", is_points=True),
     _Command("explain", "text"),
 )
 
@@ -154,7 +158,13 @@ def _run(options: argparse.Namespace) -> None:
     if each.form != "text":
         has_geometry = given.get("geometry", True) and given.get("form", "pairs") == "pairs"
         tables.check_out(out, options.format, has_geometry=has_geometry)  # before the search, not after
-    given |= _points(options, [item.name for item in every if item.annotation == "PointsLike"], given)
+    names = [item.name for item in every if item.annotation == "PointsLike"]
+    if out is not None:
+        network = options.network
+        refuse_inputs(out, [network, network.partition("=")[2], given.get("pairs"), *(given[name] for name in names)])
+    # The geometry of a pair is its route, if that is asked for, otherwise its destination.
+    is_points = each.is_points and "route" not in given.get("properties", ())
+    given |= _points(options, names, given)
     given |= parts_of(options)
     if given.get("pairs", "all") not in ("all", "aligned"):
         given["pairs"] = _pairs(given["pairs"], given)
@@ -169,9 +179,9 @@ def _run(options: argparse.Namespace) -> None:
     if getattr(options, "legs", False):
         result = _legs(result)
     if out is None:
-        tables.show(result, options.format, each.function)
+        tables.show(result, options.format, each.function, is_points=is_points)
         return
-    tables.write(result, out, each.function)
+    tables.write(result, out, each.function, is_points=is_points)
     print(f"Saved: {len(result):,} row{'' if len(result) == 1 else 's'}: {out.resolve()}")
 
 
@@ -201,13 +211,20 @@ def _points(options: argparse.Namespace, names: list[str], given: dict[str, Any]
     import pandas as pd
 
     from traveltime_lab.commands.large_jobs import layers_of
+    from traveltime_lab.errors import InputError
     from traveltime_lab.jobs.point_files import read_point_file
     from traveltime_lab.search.receipts.record import COLUMNS_OF
 
+    places = [pair(given[name]) for name in names]
+    for option in ("id", "layer") if names and None not in places else ():
+        if getattr(options, option) is not None:
+            raise InputError(f"--{option} needs a file of points; there is none, but LNG,LAT")
     found = {}
-    for name, layer in zip(names, layers_of(options.layer, len(names)) if names else (), strict=True):
-        place = pair(given[name])
+    layers = layers_of(options.layer, len(names)) if names else []
+    for name, layer, place in zip(names, layers, places, strict=True):
         if place is not None:
+            if layer is not None and "," in options.layer:
+                raise InputError(f"--layer has {layer!r} for {name}, which are LNG,LAT and no file; leave it empty")
             index = pd.Index([0], name="id")
             found[name] = gpd.GeoDataFrame(geometry=gpd.points_from_xy(*zip(place), crs="EPSG:4326"), index=index)
             continue
@@ -236,7 +253,7 @@ def _pairs(path: str, given: dict[str, Any]) -> pd.DataFrame:
         }
     except KeyError as error:
         raise DataError(f"{path} has no column {error}; a file of pairs needs origin and destination") from error
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         raise DataError(f"{path} cannot be read as a file of pairs: {error}") from error
     return pd.DataFrame(columns)
 
@@ -247,6 +264,7 @@ def _legs(routes: gpd.GeoDataFrame) -> gpd.GeoDataFrame:
     import pandas as pd
 
     from traveltime_lab.errors import InputError
+    from traveltime_lab.itinerary import Route
 
     if "route" not in routes:
         raise InputError("--legs needs the property route; leave --properties out, or add route to it")
@@ -256,7 +274,11 @@ def _legs(routes: gpd.GeoDataFrame) -> gpd.GeoDataFrame:
         for number, row in enumerate(found)
     ]
     if not parts:
-        return routes.iloc[:0]
+        # No rows, but the columns and types of others.
+        numbers = {"waiting_time": "int64", "travel_time": "int64", "distance": "float64"}
+        none = routes.iloc[:0].reset_index(drop=True)
+        empty = Route(()).legs_frame().astype(numbers)
+        parts = [empty.assign(origin=none["origin"], destination=none["destination"], route=none.index.astype("int64"))]
     table = pd.concat(parts, ignore_index=True)
     first = ["origin", "destination", "route"]
     return gpd.GeoDataFrame(table[[*first, *(name for name in table if name not in first)]], crs=routes.crs)

@@ -25,6 +25,8 @@ _LNG_LAT: Final = (
     ("lng", "lat"), ("lon", "lat"), ("long", "lat"), ("longitude", "latitude"), ("x", "y")
 )  # fmt: skip
 _DECIMAL_COMMA: Final = r"^(\s*-?\d+),(\d+\s*)$"
+#: Thousands, or a number with three decimals; 0,500 can only be the latter.
+_AMBIGUOUS: Final = r"\s*-?[1-9]\d{0,2},\d{3}\s*"
 #: Column of the labels if none is named.
 _ID: Final = "id"
 
@@ -44,14 +46,14 @@ def read_point_file(
     path : path-like
         ``.parquet`` and ``.csv`` files may have the columns ``lng`` and ``lat`` (EPSG:4326) instead of a geometry, also
         called ``lon``, ``long`` or ``longitude`` and ``latitude``, or ``x`` and ``y``, in capitals or not. The columns
-        of ``.csv`` files are separated by commas, semicolons, tabs or bars; numbers may have decimal commas. Other
-        files are read by GDAL.
+        of ``.csv`` files are separated by commas, semicolons, tabs or bars; numbers may have decimal commas, unless
+        the separator is a comma. Other files are read by GDAL.
     id_column : str, optional
         Column of the labels; by default ``id`` if there is one, otherwise they are 0, 1, 2 ...
     layer : str, optional
         Layer of a file that has several, such as a GeoPackage.
     numbers : sequence of str, default ()
-        Columns of numbers to read as well.
+        Columns of numbers to read as well. Texts such as ``12,500`` are refused, as they may be thousands.
 
     Returns
     -------
@@ -71,10 +73,11 @@ def read_point_file(
         msg = f"no file of points at {source}"
         raise MissingFileError(msg)
     try:
-        table = _read(source, layer)
+        separator = _separator(source)
+        table = _read(source, layer, separator)
         labelled = _labelled(table, source, id_column)
         for name in numbers:
-            labelled[name] = _numbers(table, name, source).to_numpy()
+            labelled[name] = _numbers(table, name, source, separator).to_numpy()
         return labelled
     except TravelTimeError:
         raise
@@ -117,12 +120,23 @@ def _labelled(table: gpd.GeoDataFrame, source: Path, id_column: str | None) -> g
     return table[["geometry"]].set_index(pd.Index(labels, name=column))
 
 
-def _numbers(table: gpd.GeoDataFrame, name: str, source: Path) -> pd.Series:
+def _numbers(table: gpd.GeoDataFrame, name: str, source: Path, separator: str | None) -> pd.Series:
     """Return a column of numbers."""
     if name not in table.columns or name == "geometry":
         msg = f"{source} has no column {name!r}; its columns are {_listed(table)}"
         raise DataError(msg)
-    values = _as_numbers(table[name])
+    if pd.api.types.is_string_dtype(table[name].dtype):
+        unclear = table[name].astype("str").str.fullmatch(_AMBIGUOUS).fillna(False).astype("bool")
+        if unclear.any():
+            row = int(unclear.argmax())
+            text = plain(table[name].iloc[row])
+            whole, point = (text.strip().replace(",", each) for each in ("", "."))
+            msg = (
+                f"{source} has {text!r} as {name} in row {row + 1}, which may be thousands or decimals; write it as "
+                f"{whole} or {point}"
+            )
+            raise DataError(msg)
+    values = _as_numbers(table[name], separator)
     wrong = values.isna() & table[name].notna()
     if wrong.any():
         row = int(wrong.argmax())
@@ -135,20 +149,26 @@ def _are_texts(labels: pd.Series) -> bool:
     return bool(pd.api.types.infer_dtype(labels) == "string")
 
 
-def _read(source: Path, layer: str | None) -> gpd.GeoDataFrame:
+def _separator(source: Path) -> str | None:
+    """Return the separator of the columns of a text file, None for other files."""
+    name = source.name.lower()
+    if not name.endswith(_CSV):
+        return None
+    return "\t" if name.endswith(".tsv") else separator_of(source, encoding="utf-8-sig")
+
+
+def _read(source: Path, layer: str | None, separator: str | None) -> gpd.GeoDataFrame:
     """Read a file as a GeoDataFrame whose geometry is called so."""
     name = source.name.lower()
     if name.endswith((*_CSV, *_PARQUET)) and layer is not None:
         msg = f"{source} has no layers; leave {layer!r} out"
         raise DataError(msg)
-    if name.endswith(_CSV):
-        # As texts: "007" is not 7.
-        separator = "\t" if name.endswith(".tsv") else separator_of(source, encoding="utf-8-sig")
-        # Nor is "NA" missing.
+    if separator is not None:
+        # As texts: "007" is not 7. Nor is "NA" missing.
         table = read_csv(
             source, dtype="string", sep=separator, encoding="utf-8-sig", keep_default_na=False, na_values=[""]
         )
-        return _from_columns(table, source)
+        return _from_columns(table, source, separator)
     if name.endswith(_PARQUET):
         check_size(source)
         try:
@@ -177,14 +197,18 @@ def _layer(source: Path, layer: str | None) -> str | None:
     return layer if layer is not None else (names[0] if names else None)
 
 
-def _as_numbers(column: pd.Series) -> pd.Series:
-    """Return a column as floats, of texts with decimal points or commas; NaN where it has no number."""
-    if pd.api.types.is_string_dtype(column.dtype):
+def _as_numbers(column: pd.Series, separator: str | None) -> pd.Series:
+    """
+    Return a column as floats, of texts with decimal points or commas; NaN where it has no number.
+
+    Where commas separate the columns, a comma within a number separates thousands more often than decimals.
+    """
+    if separator != "," and pd.api.types.is_string_dtype(column.dtype):
         column = column.astype("str").str.replace(_DECIMAL_COMMA, r"\1.\2", regex=True)
     return pd.to_numeric(column, errors="coerce").astype("float64")
 
 
-def _from_columns(table: pd.DataFrame, source: Path) -> gpd.GeoDataFrame:
+def _from_columns(table: pd.DataFrame, source: Path, separator: str | None = None) -> gpd.GeoDataFrame:
     """Return the points of the columns ``lng`` and ``lat``, or of those with other names for them."""
     named = {str(name).strip().lower(): name for name in reversed(table.columns)}
     chosen = next((pair for pair in _LNG_LAT if set(pair) <= set(named)), None)
@@ -197,7 +221,7 @@ def _from_columns(table: pd.DataFrame, source: Path) -> gpd.GeoDataFrame:
         raise DataError(msg)
     values = {}
     for name in (named[each] for each in chosen):
-        values[name] = _as_numbers(table[name])
+        values[name] = _as_numbers(table[name], separator)
     for name, column in values.items():
         if column.isna().any():
             row = int(column.isna().argmax())

@@ -204,9 +204,12 @@ def distance_map(
         Maximum distance in metres, 75 to 800000, along the *fastest* route, as the ``distance`` of `time_filter`. It
         includes the walks between points and streets (docs/contract.md, 7.10). A list draws several areas around each
         origin from one search.
-    transportation, departure_time, arrival_time, level_of_detail, no_holes, polygons_filter, render_mode, \
-buffer_distance, remove_water_bodies, snapping
-        As in `time_map`. For driving, the departure time affects which route is the fastest.
+    transportation
+        As in `time_map`.
+    departure_time, arrival_time
+        As in `time_map`. For driving, the time affects which route is the fastest.
+    level_of_detail, no_holes, polygons_filter, render_mode, buffer_distance, remove_water_bodies, snapping
+        As in `time_map`.
     shortest : bool, default False
         Whether to use the distance along the shortest route instead of the fastest.
     progress : bool or callable, default False

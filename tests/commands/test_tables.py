@@ -1,0 +1,147 @@
+"""Results as files: names that formats have for themselves, and columns that do not depend on the data."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import geopandas as gpd
+import pandas as pd
+import pytest
+import shapely
+
+import traveltime_lab as tl
+from traveltime_lab import cli
+from traveltime_lab.commands import tables
+from traveltime_lab.network.network import Network
+
+HERE, THERE = "-51.2278,-30.0276", "-51.1706,-30.0602"
+#: A place without a street near it.
+SEA = "-40.0,-33.0"
+WALKING = ["--transportation", "walking"]
+
+
+@pytest.fixture(autouse=True)
+def loaded(porto_alegre: Network, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The network is loaded already."""
+    monkeypatch.setattr(cli, "_named_network", lambda text: (text, porto_alegre))
+
+
+def points(path: Path, column: str) -> Path:
+    places = [each.split(",") for each in (HERE, THERE)]
+    table = pd.DataFrame({column: ["a", "b"], "x": [each[0] for each in places], "y": [each[1] for each in places]})
+    table.to_csv(path, index=False)
+    return path
+
+
+@pytest.mark.parametrize("column", ["fid", "FID", "geom", "Geom", "lng", "LAT", "Name", "geometry_", "id"])
+@pytest.mark.parametrize("ending", [".gpkg", ".csv", ".geojson", ".parquet"])
+def test_labels_are_kept_whatever_their_column_is_called(column: str, ending: str, tmp_path: Path) -> None:
+    source, out = points(tmp_path / "homes.csv", column), tmp_path / f"out{ending}"
+    assert cli.main(["snap", "city.network", str(source), "--id", column, "--out", str(out)]) == 0
+    if ending == ".parquet":
+        assert gpd.read_parquet(out).index.tolist() == ["a", "b"]
+        return
+    found = pd.read_csv(out) if ending == ".csv" else gpd.read_file(out)
+    assert found.iloc[:, 0].tolist() == ["a", "b"]
+    assert len({name.lower() for name in found}) == len(found.columns)
+    if ending == ".csv":
+        assert found[["lng", "lat"]].notna().all(axis=None)
+
+
+@pytest.mark.parametrize("column", ["fid", "geom", "lng", "id", "geometry"])
+def test_other_columns_are_renamed_too(column: str, tmp_path: Path) -> None:
+    table = gpd.GeoDataFrame(
+        {column: [5.5, 6.5]} if column != "geometry" else {"amount": [5.5, 6.5]},
+        geometry=gpd.points_from_xy([1, 2], [3, 4], crs="EPSG:4326"),
+        index=pd.Index(["a", "b"], name="id"),
+    )
+    for ending, read in ((".gpkg", gpd.read_file), (".csv", pd.read_csv)):
+        tables.write(table, tmp_path / f"a{ending}", "layer", is_points=True)
+        found = read(tmp_path / f"a{ending}")
+        assert found.iloc[:, 0].tolist() == ["a", "b"] and found.iloc[:, 1].tolist() == [5.5, 6.5]
+    assert found[["lng", "lat"]].to_numpy().tolist() == [[1, 3], [2, 4]]
+
+
+def test_what_gdal_refuses_is_an_error_of_the_package(tmp_path: Path) -> None:
+    table = gpd.GeoDataFrame({"Amount": [1], "amount": [2]}, geometry=[shapely.Point(0, 0)], crs="EPSG:4326")
+    with pytest.raises(tl.InputError, match=r"the result cannot be written as \.gpkg: .*Choose another format"):
+        tables.write(table, tmp_path / "a.gpkg", "layer", is_points=True)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("asked", "empty"),
+    [
+        (["snap", HERE], ["snap", SEA]),
+        (["nearest", HERE, HERE, "--travel-time", "60"], ["nearest", SEA, THERE, "--travel-time", "60"]),
+        (["geocode", "Mercado"], ["geocode", "zzzzqqqq"]),
+        (["time-map", HERE, "--travel-time", "60"], ["time-map", SEA, "--travel-time", "60"]),
+        (["routes", HERE, THERE], ["routes", HERE, SEA]),
+        (["routes", HERE, THERE, "--legs"], ["routes", HERE, SEA, "--legs"]),
+    ],
+    ids=lambda value: " ".join(value),
+)
+def test_columns_do_not_depend_on_the_data(
+    asked: list[str], empty: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = []
+    for name, *more in (asked, empty):
+        means = [] if name in ("snap", "geocode") else WALKING
+        assert cli.main([name, "city.network", *more, *means, "--format", "csv"]) == 0
+        found.append(list(pd.read_csv(io.StringIO(capsys.readouterr().out))))
+    assert found[0] == found[1]
+
+
+def test_legs_without_a_route_have_the_types_of_others(tmp_path: Path) -> None:
+    for name, place in (("some", THERE), ("none", SEA)):
+        out = str(tmp_path / f"{name}.parquet")
+        assert cli.main(["routes", "city.network", HERE, place, *WALKING, "--legs", "--out", out]) == 0
+    some, none = (gpd.read_parquet(tmp_path / f"{name}.parquet") for name in ("some", "none"))
+    assert len(some) and not len(none) and none.crs == some.crs
+    numbers = some.select_dtypes("number")
+    assert none[list(numbers)].dtypes.to_dict() == numbers.dtypes.to_dict()
+
+
+def test_objects_are_json_in_csv(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    values = [{"name": "São João", "price": 1.5, "none": None}, [1, 2]]
+    tables.show(pd.DataFrame({"fares": values}), "csv", "layer", is_points=False)
+    found = pd.read_csv(io.BytesIO(capfdbinary.readouterr().out))
+    assert [json.loads(text) for text in found["fares"]] == values
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ([HERE, THERE, "--id", "nr"], "--id needs a file of points"),
+        ([HERE, THERE, "--layer", "homes"], "--layer needs a file of points"),
+        (["homes.csv", THERE, "--layer", ",work"], "--layer has 'work' for destinations"),
+        (["homes.csv", THERE, "--id", "nr", "--out", "homes.csv"], "is a file that the command reads"),
+        (["homes.csv", THERE, "--id", "nr", "--out", "../{folder}/homes.csv"], "is a file that the command reads"),
+        ([HERE, THERE, "--pairs", "homes.csv", "--out", "homes.csv"], "is a file that the command reads"),
+        ([HERE, "homes.csv", "--pairs", "big.csv"], "big.csv cannot be read as a file of pairs"),
+    ],
+)
+def test_errors(
+    more: list[str], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    points(tmp_path / "homes.csv", "nr")
+    (tmp_path / "big.csv").write_text("origin,destination\n99999999999999999999,0\n")
+    before = (tmp_path / "homes.csv").read_bytes()
+    given = [text.format(folder=tmp_path.name) for text in more]
+    assert cli.main(["time-filter", "city.network", *given, "--travel-time", "600", *WALKING]) == 1
+    assert words in capsys.readouterr().err
+    assert (tmp_path / "homes.csv").read_bytes() == before
+
+
+def test_the_network_and_its_sources_are_not_replaced(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = tmp_path / "city.gpkg"
+    source.write_text("network")
+    for network in (str(source), f"city={source}"):
+        assert cli.main(["snap", network, HERE, "--out", str(source)]) == 1
+        assert "is a file that the command reads" in capsys.readouterr().err
+    assert cli.main(["build", str(source), str(source)]) == 1
+    assert "is a file that the command reads" in capsys.readouterr().err
+    assert source.read_text() == "network"
