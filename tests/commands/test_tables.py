@@ -20,6 +20,7 @@ HERE, THERE = "-51.2278,-30.0276", "-51.1706,-30.0602"
 #: A place without a street near it.
 SEA = "-40.0,-33.0"
 WALKING = ["--transportation", "walking"]
+TO, ROUTE = ["--travel-time", "600"], ["--properties", "travel_time,route"]
 
 
 @pytest.fixture(autouse=True)
@@ -78,6 +79,8 @@ def test_what_gdal_refuses_is_an_error_of_the_package(tmp_path: Path) -> None:
         (["nearest", HERE, HERE, "--travel-time", "60"], ["nearest", SEA, THERE, "--travel-time", "60"]),
         (["geocode", "Mercado"], ["geocode", "zzzzqqqq"]),
         (["time-map", HERE, "--travel-time", "60"], ["time-map", SEA, "--travel-time", "60"]),
+        (["time-filter", HERE, THERE, *TO], ["time-filter", HERE, SEA, *TO]),
+        (["time-filter", HERE, HERE, *TO, *ROUTE], ["time-filter", HERE, SEA, *TO, *ROUTE]),
         (["routes", HERE, THERE], ["routes", HERE, SEA]),
         (["routes", HERE, THERE, "--legs"], ["routes", HERE, SEA, "--legs"]),
     ],

@@ -162,7 +162,7 @@ def _run(options: argparse.Namespace) -> None:
     if out is not None:
         network = options.network
         refuse_inputs(out, [network, network.partition("=")[2], given.get("pairs"), *(given[name] for name in names)])
-    # The geometry of a pair is its route, if that is asked for, otherwise its destination.
+    # The geometry of a pair is its route if that is among the properties, otherwise its destination.
     is_points = each.is_points and "route" not in given.get("properties", ())
     given |= _points(options, names, given)
     given |= parts_of(options)
