@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import traveltime_lab as tl
 from tests.readers.test_versions import TOWN, comparable, write
-from tests.support.feeds import LINE, feed
+from tests.support.feeds import LINE, feed, posix, runs_of
 from tests.support.oracles_cut import cut_gtfs, cut_osm, in_box
 from tests.support.osm_files import Item, items_xml
 from traveltime_lab.readers.gtfs.feed import read_feed
@@ -26,6 +26,7 @@ from traveltime_lab.readers.osm import blobs
 from traveltime_lab.readers.osm.streets import read_osm
 from traveltime_lab.readers.region import Region, region_of
 from traveltime_lab.transit.timetable import Timetable
+from traveltime_lab.transit.trip_instances import trip_table
 
 #: A restriction between streets on both sides of a border, and a lake whose shore is one way inside and one outside.
 MORE = [
@@ -217,6 +218,10 @@ STATIONS = """
     c,Cedar,0.5,0.52,0,
 """
 TRIPS = LINE["trips"] + "    R,daily,u\n"
+LINE_OF_STREETS = [
+    *(Item("node", n, lng=0.49 + n / 1000, lat=0.5) for n in range(1, 46)),
+    *(Item("way", n, " ".join(map(str, range(n, n + 20))), "highway=residential") for n in (6, 26)),
+]
 TRANSFERS = """
     from_stop_id,to_stop_id,transfer_type,min_transfer_time
     a,b,2,60
@@ -259,6 +264,53 @@ def test_missing_times_are_filled_in_before_the_cut(tmp_path: Path) -> None:
     """
     found = read_feed(feed(tmp_path, stop_times=calls), region_of((0.505, 0.4, 0.525, 0.6)))
     assert found.arrival.tolist() == [29400, 30000]
+
+
+HEADWAYS = """
+    trip_id,start_time,end_time,headway_secs
+    t,8:00:00,9:00:00,1200
+    u,9:05:00,10:00:00,900
+"""
+
+
+@pytest.mark.parametrize("box", [(0.495, 0.4, 0.515, 0.6), (0.505, 0.4, 0.525, 0.6)])
+def test_headways_of_trips_that_begin_outside(tmp_path: Path, box: Any) -> None:
+    path = feed(tmp_path, stops=STATIONS, trips=TRIPS, stop_times=MORE_TIMES, transfers=TRANSFERS, frequencies=HEADWAYS)
+    before = read_feed(cut_gtfs(path, tmp_path / "cut.zip", in_box(box)))
+    found = read_feed(path, region_of(box))
+    assert timetable_of(found) == timetable_of(before) | {"feeds": timetable_of(found)["feeds"]}
+    begin, end = posix("2026-06-01T05:00"), posix("2026-06-01T14:00")
+    kept = {stop for stop, lng in (("a", 0.50), ("b", 0.51), ("c", 0.52)) if box[0] <= lng <= box[2]}
+    whole = read_feed(path)
+    expected: list[Any] = []
+    for (trip, _, calls), n in runs_of(whole, trip_table(whole, begin, end)).items():
+        if len(inside := tuple(call for call in calls if call[0] in kept)) > 1:
+            expected.extend([(trip, inside)] * n)
+    ours = runs_of(found, trip_table(found, begin, end))
+    assert sorted((trip, calls) for trip, _, calls in ours.elements()) == sorted(expected)
+    assert expected
+
+
+def test_answers_with_headways(tmp_path: Path) -> None:
+    """A bus every half hour from Ash, outside, passes Birch 11 minutes later, as in the whole network."""
+    write(tmp_path / "line.osm", LINE_OF_STREETS)
+    path = feed(tmp_path, frequencies="trip_id,start_time,end_time,headway_secs\nt,8:00:00,9:00:00,1800")
+    found = []
+    for bounds in (None, (0.505, 0.4, 0.525, 0.6)):
+        network = tl.build_network(tmp_path / "line.osm", gtfs=path, bounds=bounds, timezone="UTC")
+        found.append(
+            tl.time_filter(
+                network,
+                [(0.51, 0.5)],
+                [(0.52, 0.5)],
+                travel_time=3600,
+                transportation={"type": "public_transport", "walking_time": 120},
+                departure_time="2026-06-01T08:00:00",
+                form="matrix",
+            )
+        )
+    pd.testing.assert_frame_equal(*found)
+    assert found[0].to_numpy().item() >= 20 * 60  # at 8:20, not 8:09
 
 
 def test_a_feed_outside(tmp_path: Path) -> None:

@@ -77,6 +77,7 @@ def cut_gtfs(source: Path, target: Path, inside: Inside) -> Path:
         tables = {name: _rows(feed.read(name)) for name in feed.namelist() if name.endswith(".txt")}
     stops = {row["stop_id"]: row for row in tables["stops.txt"]}
     kept = {each for each, row in stops.items() if inside(float(row["stop_lon"]), float(row["stop_lat"]))}
+    first_of = {row["trip_id"]: row for row in _last_first(tables["stop_times.txt"])}
     tables["stop_times.txt"] = [row for row in tables["stop_times.txt"] if row["stop_id"] in kept]
     n_calls: dict[str, int] = {}
     for row in tables["stop_times.txt"]:
@@ -84,6 +85,12 @@ def cut_gtfs(source: Path, target: Path, inside: Inside) -> Path:
     trips = {trip for trip, n in n_calls.items() if n >= 2}
     for name in ("trips.txt", "stop_times.txt", "frequencies.txt"):
         tables[name] = [row for row in tables.get(name, []) if row["trip_id"] in trips]
+    first_kept = {row["trip_id"]: row for row in _last_first(tables["stop_times.txt"])}
+    for row in tables["frequencies.txt"]:
+        later = _s(first_kept[row["trip_id"]]["departure_time"]) - _s(first_of[row["trip_id"]]["departure_time"])
+        for column in ("start_time", "end_time"):
+            minutes, seconds = divmod(_s(row[column]) + later, 60)
+            row[column] = f"{minutes // 60}:{minutes % 60:02}:{seconds:02}"
     for _ in range(2):
         kept |= {stops[each]["parent_station"] for each in kept if stops[each].get("parent_station") in stops}
     tables["stops.txt"] = [row for row in tables["stops.txt"] if row["stop_id"] in kept]
@@ -99,6 +106,15 @@ def cut_gtfs(source: Path, target: Path, inside: Inside) -> Path:
                 writer.writerows(rows)
                 feed.writestr(name, text.getvalue())
     return target
+
+
+def _last_first(stop_times: list[dict[str, str]]) -> list[dict[str, str]]:
+    return sorted(stop_times, key=lambda row: -int(row["stop_sequence"]))
+
+
+def _s(time: str) -> int:
+    hours, minutes, seconds = map(int, time.split(":"))
+    return 3600 * hours + 60 * minutes + seconds
 
 
 def _rows(content: bytes) -> list[dict[str, str]]:

@@ -123,7 +123,7 @@ def read_feed(source: str | os.PathLike[str], region: Region | None = None) -> T
     fares, fare_rules = read_fares(files, findings, agencies.ids, numbers["route"], zones)
     usable = trip_frame(findings, trips, calls)
     transfers = read_transfers(files, findings, numbers, outside)
-    frequencies = read_frequencies(files, findings, trips.ids, trip_number)
+    frequencies = read_frequencies(files, findings, trips.ids, trip_number, calls.later)
     return Timetable(
         feeds=read_feed_info(files, findings),
         agencies=agencies.frame,

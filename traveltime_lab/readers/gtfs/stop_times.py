@@ -51,6 +51,8 @@ class TripCalls:
     pattern, course : int32 arrays of shape (n_trips,)
     indptr, arrival, departure : int64, int32, int32 arrays
         CSR of the times of each trip.
+    later : int32 array of shape (n_trips,)
+        Seconds from the departure at the first stop of the whole trip to that at its first stop in the region.
     pattern_indptr, pattern_stop, pattern_pickup, pattern_drop_off : arrays
         CSR of the stops of each pattern, with their pickup and drop-off types.
     course_pattern, course_shape, course_indptr, course_along, course_headsign : arrays
@@ -67,6 +69,7 @@ class TripCalls:
     indptr: Int64Array
     arrival: Int32Array
     departure: Int32Array
+    later: Int32Array
     pattern_indptr: Int64Array
     pattern_stop: Int32Array
     pattern_pickup: UInt8Array
@@ -183,6 +186,7 @@ def read_calls(
     if good.size < trips.size:
         calls, trips = calls.of(good), trips[good]
     cut: dict[str, Any] = {}
+    whole = calls.first_departures
     if region is not None:
         is_inside = region.contains(stop_lng, stop_lat)[calls.stop]
         calls, left = calls.where(is_inside)
@@ -190,14 +194,14 @@ def read_calls(
             "stop_times_outside": int((~is_inside).sum()),
             "trips_with_fewer_than_two_stops_inside": trips.size - left.size,
         }
-        trips = trips[left]
+        trips, whole = trips[left], whole[left]
         if trips.size == 0:
             raise GtfsError(
                 f"{files.source}: no trip has two stops within the bounds {region}; leave the feed out, or give bounds "
                 "as (west, south, east, north)", file="stops.txt",
             )  # fmt: skip
     return _assembled(
-        calls, trips, trip_shape[trips], headsigns,
+        calls, trips, trip_shape[trips], calls.first_departures - whole, headsigns,
         {
             "stop_times": int(n_read),
             "times_filled_in": {
@@ -222,6 +226,11 @@ class _Calls(NamedTuple):
     drop_off: UInt8Array
     headsign: Int32Array  # likewise
 
+    @property
+    def first_departures(self) -> Int32Array:
+        """The departure of each trip at its first stop."""
+        return self.departure[self.indptr[:-1]]
+
     def of(self, trips: IndexArray) -> _Calls:
         """Return the stop times of some trips."""
         indptr, at = chosen_rows(self.indptr, trips)
@@ -239,9 +248,14 @@ class _Calls(NamedTuple):
 
 
 def _assembled(
-    calls: _Calls, trips: Int64Array, shape: Int32Array, headsigns: list[str], facts: dict[str, Any]
+    calls: _Calls,
+    trips: Int64Array,
+    shape: Int32Array,
+    later: Int32Array,
+    headsigns: list[str],
+    facts: dict[str, Any],
 ) -> TripCalls:
-    """Return stop times grouped by pattern and sorted by departure, given the number and the shape of each trip."""
+    """Return stop times grouped by pattern and sorted by departure, with columns of the trips in this order."""
     indptr, stop, arrival, departure, along, pickup, drop_off, headsign = calls
     keys = stop.astype(np.int64) << 8 | pickup.astype(np.int64) << 4 | drop_off
     pattern, leader = stop_times.group_rows(indptr, keys)
@@ -255,7 +269,7 @@ def _assembled(
     else:
         course, course_leader = pair.astype(np.int32), first_of_pair.astype(np.int64)
     course_rows = chosen_rows(indptr, course_leader)[1]
-    first, last = departure[indptr[:-1]], arrival[indptr[1:] - 1]
+    first, last = calls.first_departures, arrival[indptr[1:] - 1]
     order = np.lexsort((trips, last, first, pattern))
     sorted_arrival, sorted_departure = np.empty_like(arrival), np.empty_like(departure)
     stop_times.gather_rows(indptr, order, arrival, sorted_arrival)
@@ -268,6 +282,7 @@ def _assembled(
         indptr=indptr_of(np.diff(indptr)[order]),
         arrival=sorted_arrival,
         departure=sorted_departure,
+        later=later[order],
         pattern_indptr=indptr_of(np.diff(indptr)[leader]),
         pattern_stop=stop[pattern_rows],
         pattern_pickup=pickup[pattern_rows],
@@ -332,7 +347,7 @@ def _summary(findings: Findings) -> str:
 
 
 def read_frequencies(
-    files: FeedFiles, findings: Findings, trip_ids: pa.Array, new_number: Int32Array
+    files: FeedFiles, findings: Findings, trip_ids: pa.Array, new_number: Int32Array, later: Int32Array
 ) -> dict[str, Any]:
     """
     Read frequencies.txt.
@@ -345,6 +360,9 @@ def read_frequencies(
         Id of each row of trips.txt.
     new_number : int32 array
         New number of each row of trips.txt, -1 for dropped trips.
+    later : int32 array
+        Of each trip by its new number: how much later its first stop that is kept is than that of the whole trip, s.
+        Headways are those at the first stop of a trip, so they begin and end as much later.
 
     Returns
     -------
@@ -381,8 +399,8 @@ def read_frequencies(
                  is_dropped=False)  # fmt: skip
     return {
         "frequency_trip": trip.astype(np.int32),
-        "frequency_start": start[rows].astype(np.int32),
-        "frequency_end": end[rows].astype(np.int32),
+        "frequency_start": (start[rows] + later[trip]).astype(np.int32),
+        "frequency_end": (end[rows] + later[trip]).astype(np.int32),
         "frequency_headway": headway[rows].astype(np.int32),
         "frequency_exact": exact[rows] == 1,
     }
