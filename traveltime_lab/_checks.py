@@ -8,7 +8,7 @@ import datetime as dt
 import math
 import numbers
 import operator
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Set
 from typing import Any, Final
 
 import numpy as np
@@ -220,13 +220,14 @@ def items(value: Any, name: str, what: str, how_many: int | None = None) -> tupl
     Return the items of a list, a tuple, a set, an array, an index or a column.
 
     Anything else raises InputError, and so does a different number of items than `how_many`: a text would be split,
-    a table gives its columns, and an iterator may never end.
+    a table gives its columns, and an iterator may never end. A set has no order, which the items of a certain number
+    have.
     """
     is_array = isinstance(value, np.ndarray) and value.ndim == 1
     is_plain = isinstance(value, Collection) and not isinstance(value, str | bytes | bytearray | Mapping | np.ndarray)
     if is_array or (is_plain and not isinstance(value, pd.DataFrame)):
         found = tuple(value)
-        if how_many in (None, len(found)):
+        if how_many is None or (how_many == len(found) and not isinstance(value, Set)):
             return found
     msg = f"{name} must be a list of {what}; got {type(value).__name__} {value!r}"
     raise InputError(msg)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import random
 import tracemalloc
 from pathlib import Path
@@ -159,6 +160,9 @@ def test_across_the_180th_meridian(tmp_path: Path) -> None:
         ((0.0, 0.0, 1.0, None), tl.InputError, "must be a number"),
         ((0.0, 1.0, 1.0, 0.0), tl.InputError, "south < north"),
         ((0.0, 0.0, 0.0, 1.0), tl.InputError, "west other than east"),
+        ((9.2, 45.4, 9.1, 45.5), tl.InputError, "west and east seem to be exchanged"),
+        ({0.0, 1.0, 2.0, 3.0}, tl.InputError, "must be a list of four numbers"),
+        (dict.fromkeys((0.0, 1.0, 2.0, 3.0)).keys(), tl.InputError, "must be a list of four numbers"),
         ((0.0, 0.0, 1.0, 91.0), tl.CoordinateError, "on the globe"),
         ((0.0, 0.0, float("nan"), 1.0), tl.CoordinateError, "on the globe"),
         (shapely.Point(0, 0), tl.InputError, "four numbers or a polygon"),
@@ -170,6 +174,25 @@ def test_across_the_180th_meridian(tmp_path: Path) -> None:
 def test_wrong_bounds(town: Path, bounds: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         tl.build_network(town / "clean.osm", bounds=bounds)
+
+
+def test_cuts_can_be_repeated_from_the_report(town: Path) -> None:
+    path = town / "clean.osm.pbf"
+    box = (-0.00012345678, -0.0001, 0.0041000000001, 1 / 300)
+    cut = tl.build_network(path, bounds=box).report()["cut"]
+    assert tuple(map(float, cut["bounds"].split(", "))) == box
+    assert "polygon" not in cut
+    triangle = shapely.Polygon([(-0.00010000001, -0.0001), (0.0041, -0.0001), (-0.0001, 1 / 300)])
+    cut = tl.build_network(path, bounds=triangle).report()["cut"]
+    assert shapely.from_wkt(cut["polygon"]).equals(triangle)
+    assert shapely.get_coordinates(shapely.from_wkt(cut["polygon"])).tolist() == list(
+        map(list, triangle.exterior.coords)
+    )
+    assert tl.build_network(path, bounds=shapely.from_wkt(cut["polygon"])).report()["cut"] == cut
+    circles = [shapely.Point(0.002, 0.002).buffer(radius) for radius in (0.002, 0.0021)]
+    texts = [tl.build_network(path, bounds=circle).report()["cut"]["polygon"] for circle in circles]
+    assert texts[0] == f"SHA-256 {hashlib.sha256(circles[0].wkb).hexdigest()} of WKB"
+    assert texts[0] != texts[1]
 
 
 def test_exchanged_coordinates(tmp_path: Path) -> None:

@@ -91,7 +91,8 @@ def build_network(
     GtfsError
         If a feed has no usable trip, or none with two stops within the bounds.
     InputError
-        If the bounds are neither four numbers nor a valid polygon, or the streets are not those of a file.
+        If the bounds are neither four numbers in order nor a valid polygon, if west and east are exchanged (a box
+        across the 180th meridian that is wider than 180 degrees), or if the streets are not those of a file.
     CoordinateError
         If the bounds are not on the globe.
     CrsError
@@ -123,10 +124,11 @@ def build_network(
     and the ways of those of these relations that are multipolygons of water, so that a lake across the border is whole.
     This is ``osmium extract --strategy complete_ways``, with whole lakes. Streets therefore reach beyond the bounds, up
     to the end of their way, and so does `Network.bounds`. A turn restriction with a member outside is dropped, and
-    counted in the report. Memory grows with the cut, not with the file, if this is a PBF file sorted by type and id, as
-    extracts are; other files also need room on disk for all their objects as text. Feeds lose the stops outside, and
-    then the trips with fewer than two stops; other trips keep the stops within the bounds, at their times of the whole
-    feed. The report counts both (``cut``).
+    counted in the report. Memory for streets grows with the cut, not with the file, if this is a PBF file sorted by
+    type and id, as extracts are; other files also need room on disk for all their objects as text. Feeds are read as a
+    whole, so that memory for them grows with the feed. Then they lose the stops outside, and the trips with fewer than
+    two stops; other trips keep the stops within the bounds, at their times of the whole feed, also those that run by
+    headway. The report counts both (``cut``), and has the bounds and the polygon, or the hash of a long one.
 
     Examples
     --------

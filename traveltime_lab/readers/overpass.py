@@ -17,6 +17,7 @@ from traveltime_lab.errors import CoordinateError, CrsError, DataError, InputErr
 from traveltime_lab.readers.attributes import _NODE_KEYS
 from traveltime_lab.readers.osm import tags
 from traveltime_lab.readers.osmnx import tables_from_osmnx
+from traveltime_lab.readers.region import check_west_and_east
 from traveltime_lab.runtime.forks import Lock
 from traveltime_lab.streets.tables import (
     StreetTables,
@@ -50,7 +51,8 @@ def tables_from_place(place: Any, *, distance: float | None = None) -> StreetTab
     MissingDependencyError
         If osmnx is not installed.
     InputError
-        If `place` is none of the above, or if `distance` is missing or does not apply.
+        If `place` is none of the above or a box with west and east exchanged, or if `distance` is missing or does not
+        apply.
     DataError
         If the place has no streets or cannot be found.
 
@@ -147,6 +149,7 @@ def _place(place: Any, distance: float | None) -> list[tuple[str, tuple[Any, ...
         _check_box(west, south, east, north)
         if not south < north or west == east:
             raise InputError(f"A box is (west, south, east, north) with south < north; got {tuple(place)!r}.")
+        check_west_and_east(west, east, "A box")
         boxes = [(west, south, east, north)]
         if west > east:
             boxes = [(west, south, 180.0, north), (-180.0, south, east, north)]

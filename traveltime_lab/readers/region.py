@@ -5,6 +5,7 @@ The part of files that a network is built from: a bounding box or a polygon.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any, Final
 
 import numpy as np
@@ -16,6 +17,10 @@ from traveltime_lab.errors import CoordinateError, InputError
 
 Bounds = tuple[float, float, float, float]
 _ORDER: Final = "give (west, south, east, north), in degrees, longitude first"
+#: Characters of a polygon that a report shows; of longer ones it has a hash.
+_LONGEST_TEXT: Final = 500
+#: Degrees of longitude of the widest box across the 180th meridian; a wider one has west and east exchanged (assumed).
+_WIDEST: Final = 180.0
 
 
 @dataclass(frozen=True)
@@ -52,8 +57,17 @@ class Region:
         return common if common[0] <= common[2] and common[1] <= common[3] else self.bounds
 
     def __str__(self) -> str:
-        """Return the bounds."""
-        return "({:g}, {:g}, {:g}, {:g})".format(*self.bounds)
+        """Return the bounds, with all digits."""
+        return str(tuple(float(value) for value in self.bounds))
+
+    def facts(self) -> dict[str, str]:
+        """Return what the region is, for the report of a network: enough to cut the same part again."""
+        facts = {"bounds": str(self).strip("()")}
+        if self.shape is not None:
+            text = shapely.to_wkt(self.shape, rounding_precision=20)  # -1 loses digits
+            is_short = len(text) <= _LONGEST_TEXT
+            facts["polygon"] = text if is_short else f"SHA-256 {sha256(shapely.to_wkb(self.shape)).hexdigest()} of WKB"
+        return facts
 
 
 def region_of(bounds: Any) -> Region:
@@ -63,7 +77,7 @@ def region_of(bounds: Any) -> Region:
     Raises
     ------
     InputError
-        If it is neither four numbers nor a valid polygon, or has no area.
+        If it is neither four numbers in order nor a valid polygon, has no area, or has west and east exchanged.
     CoordinateError
         If it is not on the globe.
     """
@@ -90,7 +104,18 @@ def region_of(bounds: Any) -> Region:
     if not south < north or west == east:
         msg = f"bounds must have south < north and west other than east; got {region}; {_ORDER}"
         raise InputError(msg)
+    check_west_and_east(west, east, "bounds")
     return region
+
+
+def check_west_and_east(west: float, east: float, name: str) -> None:
+    """Raise InputError if they seem to be exchanged, so that a box would be all around the globe but for itself."""
+    if west > east and (width := east + 360.0 - west) > _WIDEST:
+        msg = (
+            f"{name} from {west} to {east} would cross the 180th meridian and be {width:g} degrees wide: west and east "
+            f"seem to be exchanged; {_ORDER}"
+        )
+        raise InputError(msg)
 
 
 def swapped_hint(region: Region, bounds: Bounds) -> str:

@@ -72,7 +72,7 @@ class Cut(NamedTuple):
     def facts(self) -> dict[str, Any]:
         """Return what was cut out, for the report of a network."""
         return {
-            "bounds": ", ".join(f"{value:g}" for value in self.region.bounds),
+            **self.region.facts(),
             "nodes_within_bounds": self.nodes_inside,
             "nodes_kept": self.nodes,
             "ways_kept": self.ways,
