@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import traveltime_lab as tl
@@ -16,6 +17,7 @@ from tests.support.towns import ON_FOOT, timetable
 from tests.support.worlds import tables, world
 from traveltime_lab.network.report_text import without_nothing
 from traveltime_lab.network.verdict import FINDINGS, verdict
+from traveltime_lab.transit.calendar import Services
 
 pytestmark = pytest.mark.quick
 
@@ -52,7 +54,10 @@ def test_a_network_without_faults(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("day", "sentence"),
     [
-        ("2027-01-01", "The timetable ended 1 day ago, on 2026-12-31: searches need a departure_time until then, .*"),
+        (
+            "2027-01-01",
+            "The timetable ended 1 day ago, on 2026-12-31: searches need a departure_time from 2026-01-01 until then, .*",
+        ),
         ("2032-07-26", "The timetable ended 2,034 days ago, .*"),
         ("2025-12-31", "The timetable of feed begins on 2026-01-01 only."),
         ("2026-12-17", "The timetable of feed ends on 2026-12-31: look for a newer feed."),
@@ -142,13 +147,11 @@ def facts(**changes: Any) -> dict[str, Any]:
 
 def bus(**changes: Any) -> dict[str, Any]:
     """Return the facts of a feed."""
-    week = dict.fromkeys(("monday", "saturday"), 5)
     own = {
         "first_date": "2026-01-01",
         "last_date": "2026-12-31",
         "routes": 2,
         "stop_times": 1000,
-        "trips_per_weekday": week,
     }
     return {"timetable": {"bus": {**own, "stops_off_streets": {"number": 0, "of": 100}, **changes}}}
 
@@ -195,7 +198,135 @@ def test_several_feeds() -> None:
     feeds = {name: bus(last_date=last)["timetable"]["bus"] for name, last in (("a", "2026-05-01"), ("b", "2026-12-31"))}
     found = verdict(facts(timetable=feeds), dt.date(2026, 6, 1))
     assert found[1] == "4 lines serve 200 stops, in 2 feeds."
-    assert found[2].startswith("1 of 2 feeds ended, the last 31 days ago, on 2026-05-01: ")
+    assert found[2] == (
+        "The timetable of a ended on 2026-05-01: searches with all feeds need a departure_time from 2026-01-01 to "
+        "2026-05-01, or newer feeds."
+    )
+
+
+def feeds(**changes: dict[str, Any]) -> dict[str, Any]:
+    """Return the facts of a report with several feeds."""
+    return facts(timetable={name: bus(**each)["timetable"]["bus"] for name, each in changes.items()})
+
+
+@pytest.mark.parametrize(
+    ("every", "sentence"),
+    [
+        (
+            feeds(a={"dropped": {"why": "900 rows"}}, b={"dropped": {"why": "20 rows", "else": "30 rows"}}),
+            "950 rows of the timetable were dropped, 920 of them for 'why'.",
+        ),
+        (
+            feeds(a={"last_date": "2026-01-31"}, b={"last_date": "2026-05-20"}, c={}),
+            "The timetable of a ended on 2026-01-31 and that of b on 2026-05-20: searches with all feeds need a "
+            "departure_time from 2026-01-01 to 2026-01-31, or newer feeds.",
+        ),
+        (
+            feeds(a={"last_date": "2026-01-31"}, b={"first_date": "2026-03-01"}),
+            "The timetable of a ended on 2026-01-31: on no date do all feeds run; look for newer ones.",
+        ),
+        (
+            feeds(**{name: {"last_date": f"2026-05-0{i}"} for i, name in enumerate("abcdef", 1)}),
+            "The timetable of a ended on 2026-05-01, that of b on 2026-05-02, that of c on 2026-05-03 and 3 others: "
+            "searches with all feeds need a departure_time from 2026-01-01 to 2026-05-01, or newer feeds.",
+        ),
+        (
+            feeds(a={"first_date": "never", "last_date": "never"}, b={"first_date": "never", "last_date": "never"}),
+            "No trip of a and b ever runs: look at calendar.txt and calendar_dates.txt there.",
+        ),
+        (
+            feeds(a={"first_date": "2026-07-01"}, b={"first_date": "2026-08-01"}),
+            "The timetable of a begins on 2026-07-01 and that of b on 2026-08-01 only.",
+        ),
+        (
+            feeds(a={"last_date": "2026-06-03"}, b={"last_date": "2026-06-01"}, c={}),
+            "The timetable of a ends on 2026-06-03 and that of b on 2026-06-01: look for newer feeds.",
+        ),
+        (
+            feeds(a={"stops_off_streets": {"number": 2, "of": 10}}, b={}),
+            "2 of 110 stops are not on these streets: stops_off_streets() of this report lists them.",
+        ),
+        (
+            feeds(a={"lines_by_headway": 2, "routes": 9, "lines_with_trips": 3}, b={}),
+            "2 of 5 lines run by headway, without fixed times: departures are assumed from the beginning of each "
+            "headway; percentiles over a departure window show the spread.",
+        ),
+        (
+            feeds(a={"times_filled_in": {"evenly": 900}}, b={"times_filled_in": {"by_straight_lines": 300}}),
+            "60 % of the stop times are estimates, filled in between the times of the feed.",
+        ),
+    ],
+)
+def test_sentences_about_several_feeds(every: dict[str, Any], sentence: str) -> None:
+    assert verdict(every, dt.date(2026, 6, 1))[2] == sentence
+
+
+def test_one_feed_that_ended_does_not_hide_another_that_ends_soon() -> None:
+    found = verdict(feeds(a={"last_date": "2026-05-31"}, b={"last_date": "2026-06-03"}), dt.date(2026, 6, 1))
+    assert [sentence.partition(":")[0] for sentence in found[2:]] == [
+        "The timetable of a ended on 2026-05-31",
+        "The timetable of b ends on 2026-06-03",
+    ]
+
+
+CHANGES_IN_JULY = """
+    service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date
+    daily,1,1,1,1,1,0,0,20260101,20260630
+    weekend,0,0,0,0,0,1,1,20260701,20261231
+"""
+
+
+def test_days_of_the_week_count_on_the_dates_to_come(tmp_path: Path) -> None:
+    trips = "route_id,service_id,trip_id\nR0,daily,t0\nR0,weekend,t1"
+    times = "trip_id,stop_sequence,stop_id,arrival_time,departure_time\n" + "\n".join(
+        f"t{trip},{k},{stop},8:0{k}:00,8:0{k}:00" for trip in (0, 1) for k, stop in enumerate("ab")
+    )
+    network = with_bus(tmp_path, ON_THE_STREET, calendar=CHANGES_IN_JULY, trips=trips, stop_times=times)
+    report = network.report()
+    assert report["timetable"]["feed"]["last_date_by_weekday"]["sunday"] == "2026-12-27"
+    assert report["timetable"]["feed"]["last_date_by_weekday"]["monday"] == "2026-06-29"
+    assert report.verdict("2026-06-01")[2] == NOTHING  # daily until June, on weekends from July
+    assert report.verdict("2026-07-01")[2] == "No trip runs on Monday, Tuesday, Wednesday, Thursday and Friday."
+    assert len(report.verdict("2027-07-01")) == 3  # ended, and all dates have every day of the week
+    two = tl.build_network(LINE, gtfs=[tmp_path / "feed.zip", _on_mondays(tmp_path)], timezone="UTC").report()
+    assert two.verdict("2026-07-01")[2] == "No trip runs on Tuesday, Wednesday, Thursday and Friday."
+
+
+def _on_mondays(folder: Path) -> Path:
+    """Write a feed that runs on Mondays but the last, and on the Tuesday after it."""
+    days = "service_id,date,exception_type\ndaily,20261228,2"
+    calendar = EVERY_DAY.replace("1,1,1,1,1,1,1", "1,0,0,0,0,0,0")
+    stops = {name: (x, y) for name, (x, y) in ON_THE_STREET.items()}
+    trips = [[(name, 28_800 + 60 * i) for i, name in enumerate(stops)]]
+    (folder / "mondays").mkdir()
+    return timetable(folder / "mondays", stops, trips, calendar=calendar, calendar_dates=days)
+
+
+def test_last_dates_by_weekday() -> None:
+    """They are those of a walk over all dates."""
+    dice = np.random.default_rng(4)
+    first = dt.date(2026, 1, 1).toordinal()
+    for _ in range(60):
+        n = int(dice.integers(1, 4))
+        start = dice.integers(first, first + 30, n).astype(np.int32)
+        pairs = {(int(d), int(s)) for d, s in zip(dice.integers(first, first + 60, 25), dice.integers(0, n, 25), strict=True)}
+        date, service = np.array(sorted(pairs), np.int32).T
+        services = Services(
+            dice.integers(0, 128, n).astype(np.uint8), start, start + dice.integers(-5, 30, n).astype(np.int32),
+            date, service, dice.random(date.size) < 0.5,
+        )  # fmt: skip
+        is_used = dice.random(n) < 0.7
+        expected = np.zeros(7, np.int64)
+        for day in range(first - 10, first + 80):
+            if (services.on(day) & is_used).any():
+                expected[(day - 1) % 7] = day
+        assert services.last_by_weekday(is_used).tolist() == expected.tolist()
+
+
+def test_lines_without_trips_do_not_count(tmp_path: Path) -> None:
+    routes = "route_id,route_short_name,route_type\nR0,0,3\nR9,9,3"
+    network = with_bus(tmp_path, ON_THE_STREET, calendar=EVERY_DAY, routes=routes)
+    assert network.report().verdict("2026-06-01")[1] == "1 line serves 2 stops, in 1 feed."
 
 
 def test_six_sentences_at_most_the_most_important_first() -> None:
@@ -205,7 +336,7 @@ def test_six_sentences_at_most_the_most_important_first() -> None:
     assert len(found) == 6
     for sentence, words in zip(found[2:], ("ended 150 days ago", "90 of 100", "headway", "2015-01-01"), strict=True):
         assert words in sentence
-    assert len(FINDINGS) == len(set(FINDINGS)) == 13
+    assert len(FINDINGS) == len(set(FINDINGS)) == 16
     assert verdict({}) == []
 
 

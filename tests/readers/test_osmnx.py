@@ -492,7 +492,7 @@ def test_a_box_across_the_180th_meridian_is_two(kind: Any, monkeypatch: pytest.M
     monkeypatch.setattr(ox, "graph_from_bbox", graph_from_bbox)
     tables = tables_from_place(kind([179.9, -17.1, -179.9, -16.9]))
     assert asked == [(179.9, -17.1, 180.0, -16.9), (-180.0, -17.1, -179.9, -16.9)]
-    with pytest.raises(tl.InputError, match="west and east seem to be exchanged"):
+    with pytest.raises(InputError, match="west and east seem to be exchanged"):
         tables_from_place(kind([9.2, 45.4, 9.1, 45.5]))
     assert sorted(tables.edge_way_id.tolist()) == [1, 2]
 

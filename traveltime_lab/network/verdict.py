@@ -29,6 +29,7 @@ OLD_YEARS, SOON_DAYS = 3, 14
 EDGES_OF_A_CITY = 1000
 #: Sentences about what was found; with two about the size, six at most.
 _MOST = 4
+_WEEKDAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 
 
 def verdict(facts: Facts, on: dt.date | None = None) -> list[str]:
@@ -64,7 +65,7 @@ def _timetable(facts: Facts) -> str:
     if not feeds:
         return "It has no timetable: public transport needs gtfs=, the path of a GTFS feed."
     stops = sum(each["stops_off_streets"]["of"] for each in feeds.values())
-    lines = sum(each["routes"] for each in feeds.values())
+    lines = sum(_lines(each) for each in feeds.values())
     served = _counted(lines, "line serves", "lines serve")
     return f"{served} {_counted(stops, 'stop', 'stops')}, in {_counted(len(feeds), 'feed', 'feeds')}."
 
@@ -72,29 +73,50 @@ def _timetable(facts: Facts) -> str:
 # Findings ------------------------------------------------------------------------------------------------------------
 
 
+def _never_runs(facts: Facts, _day: dt.date) -> str | None:
+    """Report timetables without a date."""
+    never = [name for name, (first, _) in _dates(facts).items() if first is None]
+    if not never:
+        return None
+    return f"No trip of {_listed(never)} ever runs: look at calendar.txt and calendar_dates.txt there."
+
+
 def _ended(facts: Facts, day: dt.date) -> str | None:
-    """Report timetables that have ended, that end soon or that have not begun."""
-    feeds = _feeds(facts)
-    dates = {name: (_date(each["first_date"]), _date(each["last_date"])) for name, each in feeds.items()}
-    never = [name for name, (_, last) in dates.items() if last is None]
-    ended = {name: last for name, (_, last) in dates.items() if last is not None and last < day}
-    if never:
-        return f"No trip of {_some(never, 'feed')} ever runs: look at calendar.txt and calendar_dates.txt of the feed."
-    if ended:
-        last = max(ended.values())
-        ago = _counted((day - last).days, "day", "days")
-        what = "The timetable ended" if len(feeds) == 1 else f"{len(ended)} of {len(feeds)} feeds ended, the last"
+    """Report timetables that have ended."""
+    spans = {name: (first, last) for name, (first, last) in _dates(facts).items() if first and last}
+    ended = {name: last for name, (_, last) in spans.items() if last < day}
+    if not ended:
+        return None
+    if len(_feeds(facts)) == 1:
+        ((first, last),) = spans.values()
         return (
-            f"{what} {ago} ago, on {last}: searches need a departure_time until then, or a typical one such as "
-            "'weekday_morning', or a newer feed."
+            f"The timetable ended {_counted((day - last).days, 'day', 'days')} ago, on {last}: searches need a "
+            f"departure_time from {first} until then, or a typical one such as 'weekday_morning', or a newer feed."
         )
-    later = {name: first for name, (first, _) in dates.items() if first is not None and first > day}
-    if later:
-        return f"The timetable of {_some(list(later), 'feed')} begins on {min(later.values())} only."
-    soon = {name: last for name, (_, last) in dates.items() if last is not None and (last - day).days <= SOON_DAYS}
-    if soon:
-        return f"The timetable of {_some(list(soon), 'feed')} ends on {min(soon.values())}: look for a newer feed."
-    return None
+    begin, end = max(first for first, _ in spans.values()), min(last for _, last in spans.values())
+    advice = (
+        f"searches with all feeds need a departure_time from {begin} to {end}, or newer feeds"
+        if begin <= end
+        else "on no date do all feeds run; look for newer ones"
+    )
+    return f"The timetable of {_on_dates(ended, 'ended')}: {advice}."
+
+
+def _not_begun(facts: Facts, day: dt.date) -> str | None:
+    """Report timetables that have not begun."""
+    later = {name: first for name, (first, _) in _dates(facts).items() if first is not None and first > day}
+    return f"The timetable of {_on_dates(later, 'begins')} only." if later else None
+
+
+def _ends_soon(facts: Facts, day: dt.date) -> str | None:
+    """Report timetables that end soon."""
+    last_dates = {name: last for name, (_, last) in _dates(facts).items() if last is not None}
+    soon = {name: last for name, last in last_dates.items() if 0 <= (last - day).days <= SOON_DAYS}
+    return (
+        f"The timetable of {_on_dates(soon, 'ends')}: look for {'a newer feed' if len(soon) == 1 else 'newer feeds'}."
+        if soon
+        else None
+    )
 
 
 def _stops_off_streets(facts: Facts, _day: dt.date) -> str | None:
@@ -112,7 +134,10 @@ def _stops_off_streets(facts: Facts, _day: dt.date) -> str | None:
 def _rows_dropped(facts: Facts, _day: dt.date) -> str | None:
     """Report rows of feeds that cannot be used."""
     feeds = _feeds(facts)
-    reasons = {why: _rows(text) for each in feeds.values() for why, text in each.get("dropped", {}).items()}
+    reasons: dict[str, int] = {}
+    for each in feeds.values():
+        for why, text in each.get("dropped", {}).items():
+            reasons[why] = reasons.get(why, 0) + _rows(text)
     n_rows = sum(each.get("stop_times", 0) for each in feeds.values())
     if not reasons or sum(reasons.values()) < ROWS_DROPPED * n_rows:
         return None
@@ -155,7 +180,7 @@ def _by_headway(facts: Facts, _day: dt.date) -> str | None:
     """Report lines that run by headway."""
     feeds = _feeds(facts)
     lines, number = (
-        sum(each["routes"] for each in feeds.values()),
+        sum(_lines(each) for each in feeds.values()),
         sum(each.get("lines_by_headway", 0) for each in feeds.values()),
     )
     if not number:
@@ -213,19 +238,28 @@ def _water_dropped(facts: Facts, _day: dt.date) -> str | None:
     return f"{dropped:,} of {dropped + kept:,} lakes and rivers have shores outside of the file and are left out."
 
 
-def _weekend(facts: Facts, _day: dt.date) -> str | None:
-    """Report days of the week without service."""
-    weeks = [each["trips_per_weekday"] for each in _feeds(facts).values()]
-    idle = [day for day in (weeks[0] if weeks else ()) if not any(week[day] for week in weeks)]
-    if not idle or len(idle) == 7:
+def _weekend(facts: Facts, day: dt.date) -> str | None:
+    """Report days of the week without a trip of any feed on the dates to come or, if there are none, on all dates."""
+    feeds = _feeds(facts)
+    spans = [(first, last) for first, last in _dates(facts).values() if first and last]
+    if not spans or not all("last_date_by_weekday" in each for each in feeds.values()):
         return None
-    return f"No trip runs on {' and '.join(day.capitalize() for day in idle)}."
+    begin, end = min(first for first, _ in spans), max(last for _, last in spans)
+    begin = max(begin, day) if day <= end else begin
+    idle = []
+    for number, name in enumerate(_WEEKDAYS):
+        has_come = (number - begin.weekday()) % 7 <= (end - begin).days  # a date of this weekday is in between
+        lasts = [_date(each["last_date_by_weekday"][name]) for each in feeds.values()]
+        if has_come and not any(last is not None and last >= begin for last in lasts):
+            idle.append(name.capitalize())
+    return f"No trip runs on {_listed(idle, most=7)}." if idle else None
 
 
 #: In the order of importance.
 FINDINGS: Final[tuple[Callable[[Facts, dt.date], str | None], ...]] = (
-    _no_streets, _ended, _stops_off_streets, _rows_dropped, _on_islands, _ways_cut, _by_headway, _old_streets,
-    _times_filled_in, _no_restrictions, _water_dropped, _weekend, _surface_unknown,
+    _no_streets, _never_runs, _ended, _not_begun, _ends_soon, _stops_off_streets, _rows_dropped, _on_islands,
+    _ways_cut, _by_headway, _old_streets, _times_filled_in, _no_restrictions, _water_dropped, _weekend,
+    _surface_unknown,
 )  # fmt: skip
 
 
@@ -259,6 +293,25 @@ def _counted(number: int, one: str, several: str) -> str:
     return f"{number:,} {one if number == 1 else several}"
 
 
-def _some(names: list[str], what: str) -> str:
-    """Return a name, or how many there are."""
-    return names[0] if len(names) == 1 else f"{len(names):,} {what}s"
+def _dates(facts: Facts) -> dict[str, tuple[dt.date | None, dt.date | None]]:
+    """Return the first and the last date of each feed, None for a feed that never runs."""
+    return {name: (_date(each["first_date"]), _date(each["last_date"])) for name, each in _feeds(facts).items()}
+
+
+def _lines(feed: Mapping[str, Any]) -> int:
+    """Return the number of lines of a feed that have trips."""
+    number: int = feed.get("lines_with_trips", feed["routes"])
+    return number
+
+
+def _on_dates(dates: Mapping[str, dt.date], verb: str) -> str:
+    """Return text such as ``a ended on 2026-01-31 and that of b on 2026-05-01``."""
+    (name, date), *others = dates.items()
+    parts = [f"{name} {verb} on {date}", *(f"that of {name} on {date}" for name, date in others)]
+    return _listed(parts)
+
+
+def _listed(texts: list[str], most: int = _MOST) -> str:
+    """Return texts as a list in words, with the number of those after the first few."""
+    shown = texts if len(texts) <= most else [*texts[: most - 1], f"{len(texts) - most + 1:,} others"]
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"

@@ -122,6 +122,33 @@ class Services:
         )
         return first, last
 
+    def last_by_weekday(self, is_used: BoolArray) -> Int64Array:
+        """
+        Return the last date of each day of the week, from Monday, on which one of some services is active.
+
+        Parameters
+        ----------
+        is_used : bool array of shape (n_services,)
+
+        Returns
+        -------
+        int64 array of shape (7,)
+            Ordinals, 0 for never.
+        """
+        found = np.zeros(7, np.int64)
+        whose, date = self.exception_service.astype(np.int64), self.exception_date.astype(np.int64)
+        removed = np.unique((whose << 32 | date)[~self.exception_added])
+        for weekday in range(7):
+            service = np.flatnonzero(is_used & (self.weekdays >> weekday & 1).astype(np.bool_))
+            last = self.end[service].astype(np.int64)
+            last -= (last - 1 - weekday) % 7
+            while (again := np.isin(service << 32 | last, removed) & (last >= self.start[service])).any():
+                last[again] -= 7
+            found[weekday] = last[last >= self.start[service]].max(initial=0)
+        added = np.flatnonzero(self.exception_added & is_used[whose])
+        np.maximum.at(found, (date[added] - 1) % 7, date[added])
+        return found
+
     @staticmethod
     def joined(parts: Sequence[Services]) -> Services:
         """Concatenate the services of several feeds."""

@@ -23,6 +23,8 @@ def facts_of(timetable: Timetable) -> dict[str, Any]:
     trip_feed = np.bincount(timetable.hot.trip_feed, minlength=len(timetable.feeds))
     routes = timetable.column("trips", "route_idx")[np.unique(timetable.frequency_trip[~timetable.frequency_exact])]
     by_headway = np.bincount(timetable.column("routes", "feed_idx")[np.unique(routes)], minlength=len(timetable.feeds))
+    used = np.unique(timetable.hot.trip_route)
+    with_trips = np.bincount(timetable.column("routes", "feed_idx")[used], minlength=len(timetable.feeds))
     for i, (name, first, last) in enumerate(timetable.named_spans()):
         monday, counts = _busiest_week(timetable, i)
         label = next(text for k in range(i, 2 * i + 2) if (text := name if k == i else f"{name} ({k})") not in facts)
@@ -33,9 +35,11 @@ def facts_of(timetable: Timetable) -> dict[str, Any]:
             "stops": int(stop_feed[i]),
             "routes": int(route_feed[i]),
             "trips": int(trip_feed[i]),
+            "lines_with_trips": int(with_trips[i]),
             "lines_by_headway": int(by_headway[i]),
             "week_of": str(monday or "never"),
             "trips_per_weekday": dict(zip(_WEEKDAYS, counts, strict=True)),
+            "last_date_by_weekday": _last_dates(timetable, i),
             **(timetable.notes[i] if i < len(timetable.notes) else {}),
         }
     return facts
@@ -54,3 +58,11 @@ def _busiest_week(timetable: Timetable, feed: int) -> tuple[dt.date | None, list
         if sum(counts) > sum(best[1]):
             best = (int(monday), counts)
     return (dt.date.fromordinal(best[0]) if best[0] else None), best[1]
+
+
+def _last_dates(timetable: Timetable, feed: int) -> dict[str, str]:
+    """Return the last date with a trip on each day of the week."""
+    has_trips = timetable.per_service[0][feed] > 0
+    found = timetable.services.last_by_weekday(has_trips)
+    dates = [str(dt.date.fromordinal(day)) if day else "never" for day in found.tolist()]
+    return dict(zip(_WEEKDAYS, dates, strict=True))
