@@ -207,7 +207,7 @@ def test_build_cuts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert tl.load_network(tmp_path / "out.network").n_edges == 1
     assert "nodes within bounds: 2" in capsys.readouterr().out
     assert cli.main([*build, "--bounds", "1,1,2,2"]) == 1
-    assert "nothing within the bounds (1, 1, 2, 2)" in capsys.readouterr().err
+    assert "nothing within the bounds (1.0, 1.0, 2.0, 2.0)" in capsys.readouterr().err
     for wrong in ("1,2,3", "-1,b,2,3"):
         with pytest.raises(SystemExit):
             cli.main([*build, "--bounds", wrong])
