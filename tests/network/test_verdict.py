@@ -56,7 +56,7 @@ def test_a_network_without_faults(tmp_path: Path) -> None:
     [
         (
             "2027-01-01",
-            "The timetable ended 1 day ago, on 2026-12-31: searches need a departure_time from 2026-01-01 until then, .*",
+            "The timetable ended 1 day ago, on 2026-12-31: .* a departure_time from 2026-01-01 until then, .*",
         ),
         ("2032-07-26", "The timetable ended 2,034 days ago, .*"),
         ("2025-12-31", "The timetable of feed begins on 2026-01-01 only."),
@@ -218,8 +218,10 @@ def feeds(**changes: dict[str, Any]) -> dict[str, Any]:
         ),
         (
             feeds(a={"last_date": "2026-01-31"}, b={"last_date": "2026-05-20"}, c={}),
-            "The timetable of a ended on 2026-01-31 and that of b on 2026-05-20: searches with all feeds need a "
-            "departure_time from 2026-01-01 to 2026-01-31, or newer feeds.",
+            (
+                "The timetable of a ended on 2026-01-31 and that of b on 2026-05-20: searches with all feeds need a "
+                "departure_time from 2026-01-01 to 2026-01-31, or newer feeds."
+            ),
         ),
         (
             feeds(a={"last_date": "2026-01-31"}, b={"first_date": "2026-03-01"}),
@@ -227,8 +229,10 @@ def feeds(**changes: dict[str, Any]) -> dict[str, Any]:
         ),
         (
             feeds(**{name: {"last_date": f"2026-05-0{i}"} for i, name in enumerate("abcdef", 1)}),
-            "The timetable of a ended on 2026-05-01, that of b on 2026-05-02, that of c on 2026-05-03 and 3 others: "
-            "searches with all feeds need a departure_time from 2026-01-01 to 2026-05-01, or newer feeds.",
+            (
+                "The timetable of a ended on 2026-05-01, that of b on 2026-05-02, that of c on 2026-05-03 and 3 others: "
+                "searches with all feeds need a departure_time from 2026-01-01 to 2026-05-01, or newer feeds."
+            ),
         ),
         (
             feeds(a={"first_date": "never", "last_date": "never"}, b={"first_date": "never", "last_date": "never"}),
@@ -248,8 +252,10 @@ def feeds(**changes: dict[str, Any]) -> dict[str, Any]:
         ),
         (
             feeds(a={"lines_by_headway": 2, "routes": 9, "lines_with_trips": 3}, b={}),
-            "2 of 5 lines run by headway, without fixed times: departures are assumed from the beginning of each "
-            "headway; percentiles over a departure window show the spread.",
+            (
+                "2 of 5 lines run by headway, without fixed times: departures are assumed from the beginning of each "
+                "headway; percentiles over a departure window show the spread."
+            ),
         ),
         (
             feeds(a={"times_filled_in": {"evenly": 900}}, b={"times_filled_in": {"by_straight_lines": 300}}),
@@ -309,7 +315,9 @@ def test_last_dates_by_weekday() -> None:
     for _ in range(60):
         n = int(dice.integers(1, 4))
         start = dice.integers(first, first + 30, n).astype(np.int32)
-        pairs = {(int(d), int(s)) for d, s in zip(dice.integers(first, first + 60, 25), dice.integers(0, n, 25), strict=True)}
+        pairs = {
+            (int(d), int(s)) for d, s in zip(dice.integers(first, first + 60, 25), dice.integers(0, n, 25), strict=True)
+        }
         date, service = np.array(sorted(pairs), np.int32).T
         services = Services(
             dice.integers(0, 128, n).astype(np.uint8), start, start + dice.integers(-5, 30, n).astype(np.int32),

@@ -17,7 +17,7 @@ from traveltime_lab.errors import CoordinateError, InputError
 
 Bounds = tuple[float, float, float, float]
 _ORDER: Final = "give (west, south, east, north), in degrees, longitude first"
-#: Characters of a polygon that a report shows; of longer ones it has a hash.
+#: Characters of a polygon that a report shows; longer ones are shown as a hash.
 _LONGEST_TEXT: Final = 500
 #: Degrees of longitude of the widest box across the 180th meridian; a wider one has west and east exchanged (assumed).
 _WIDEST: Final = 180.0

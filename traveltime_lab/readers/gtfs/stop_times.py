@@ -361,7 +361,7 @@ def read_frequencies(
     new_number : int32 array
         New number of each row of trips.txt, -1 for dropped trips.
     later : int32 array
-        Of each trip by its new number: how much later its first stop that is kept is than that of the whole trip, s.
+        Seconds from the first stop of each whole trip, by its new number, to the first one that is kept.
         Headways are those at the first stop of a trip, so they begin and end as much later.
 
     Returns
