@@ -230,8 +230,8 @@ def feeds(**changes: dict[str, Any]) -> dict[str, Any]:
         (
             feeds(**{name: {"last_date": f"2026-05-0{i}"} for i, name in enumerate("abcdef", 1)}),
             (
-                "The timetable of a ended on 2026-05-01, that of b on 2026-05-02, that of c on 2026-05-03 and 3 others: "
-                "searches with all feeds need a departure_time from 2026-01-01 to 2026-05-01, or newer feeds."
+                "The timetable of a ended on 2026-05-01, that of b on 2026-05-02, that of c on 2026-05-03 and 3 "
+                "others: searches with all feeds need a departure_time from 2026-01-01 to 2026-05-01, or newer feeds."
             ),
         ),
         (
