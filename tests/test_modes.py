@@ -37,7 +37,9 @@ from traveltime_lab.modes.transportation import Transportation, as_transportatio
 def test_street_types(kind: str) -> None:
     transportation = as_transportation(kind)
     assert transportation.type == kind
-    assert transportation.base == MODES[kind].street.name
+    # Variants have names of their own.
+    first = kind.split("+")[0]
+    assert transportation.base == (first if first in BASE_MODES else MODES[kind].street.name)
     assert transportation.uses_ferry == kind.endswith("ferry")
     assert as_transportation(transportation) is transportation
     assert as_transportation({"type": kind}) == transportation

@@ -429,7 +429,11 @@ def line(tmp_path_factory: pytest.TempPathFactory) -> Network:
 
 def test_choices(street: Network, line: Network) -> None:
     on_streets = {"walking", "cycling", "driving", "walking+ferry", "cycling+ferry", "driving+ferry"}
-    assert on_streets <= set(choices.kinds(street)) < set(MODES)
+    kinds = choices.kinds(street)
+    assert on_streets <= set(kinds) and not any(MODES[kind].uses_timetable for kind in kinds)
+    assert [kind for kind in kinds if kind in on_streets] == [
+        "walking", "cycling", "driving", "walking+ferry", "cycling+ferry", "driving+ferry",
+    ]  # fmt: skip
     assert [kind for kind in choices.kinds(line) if kind not in choices.kinds(street)] == [
         "public_transport", "bus", "driving+public_transport", "cycling+public_transport",
     ]  # fmt: skip

@@ -19,6 +19,7 @@ def test_rows_are_whole() -> None:
     for name, row in PROPERTIES.items():
         assert row.name == name and row.doors
         assert (row.of is None) == (row.dtype is None)
+        assert row.unit or row.of is None, "a number has a unit"
     assert set(wire._TAKEN_BY) <= set(PROPERTIES)
     assert [row.name for row in numbers(PROPERTIES)][:2] == ["travel_time", "distance"]
     assert tuple(responses.Properties.__struct_fields__) == wire.ON_THE_WIRE

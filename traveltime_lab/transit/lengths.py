@@ -107,7 +107,7 @@ class StreetSide:
         links_at, points_of : intp arrays of shape (n,)
             Positions in `links`, and the points that these belong to.
         by_stop : bool
-            Whether to search from the stops; otherwise from the points.
+            Whether to search from the stops; otherwise from the points. Nothing is searched where `walks` are known.
 
         Returns
         -------
