@@ -28,6 +28,8 @@ QUESTIONS: tuple[tuple[str, int, int, dict[str, Any]], ...] = (
     ("1 x 2,000", 1, 2_000, {}),
     ("1 x 20,000", 1, 20_000, {"form": "sparse"}),
     ("2,000 x 1, arriving", 2_000, 1, {"is_arrival": True}),
+    ("100 x 1", 100, 1, {"form": "sparse"}),
+    ("1 x 100, arriving", 1, 100, {"is_arrival": True, "form": "sparse"}),
     ("100 x 100", 100, 100, {"form": "matrix"}),
     ("1 x 2,000, window of 30 minutes", 1, 2_000, {"window": 1800}),
     ("1 x 2,000, by car to the stop", 1, 2_000, {"transportation": "driving+public_transport"}),

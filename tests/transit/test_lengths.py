@@ -278,7 +278,7 @@ def test_the_best_link_is_that_of_all_links(porto_alegre: tl.Network, is_origin:
     times = (rng.integers(0, 60, query.search().table.n_stops) * 60_000).astype(np.int32)
     times[rng.random(times.size) < 0.5] = NEVER
     best = query.links(snaps, is_origin=is_origin, times=times)
-    at = ride_lines.best_links(links.indptr, links.stops, links.ms, times, np.arange(400))
+    at = ride_lines.best_links(links, times)
     assert np.diff(best.indptr).tolist() == (at >= 0).tolist()
     assert best.stops.tolist() == links.stops[at[at >= 0]].tolist()
     assert best.ms.tolist() == links.ms[at[at >= 0]].tolist()

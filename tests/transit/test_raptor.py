@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from traveltime_lab.kernels.records import StopLinks
 from traveltime_lab.kernels.transit import patterns as line_kernels
 from traveltime_lab.kernels.transit import range_raptor
 from traveltime_lab.kernels.transit.access import gather
+from traveltime_lab.kernels.transit.journeys import Searches
 from traveltime_lab.kernels.unreached import NEVER
 from traveltime_lab.transit.legs import Itineraries
 from traveltime_lab.transit.raptor import TransitOptions, TransitSearch
@@ -185,6 +187,79 @@ def test_journeys_can_be_travelled_and_take_the_time_of_the_label(table, access,
             assert found.arrival[rides[-1]] == moment + times[stop]
             assert found.alight_stop[rides[-1]] == stop
             assert moment + street[int(found.board_stop[rides[0]])] <= found.departure[rides[0]]
+
+
+def assert_searched_one_by_one(search, near, far, searches, options, *, is_arrival):
+    """Compare many searches in one call with one search after the other, whose legs `journeys` returns."""
+    at, times, forest = search.fastest(near, far, searches, options, is_arrival=is_arrival)
+    found = forest.itineraries()
+    for i, (point, moment, limit) in enumerate(zip(searches.points, searches.starts, searches.limits, strict=True)):
+        own = replace(options, travel_limit=int(limit))
+        everywhere = np.arange(search.table.n_stops)
+        arrays = near.of(int(point))
+        at_stops, legs = search.journeys(arrays, int(moment), everywhere, own, is_arrival=is_arrival)
+        for k in range(searches.indptr[i], searches.indptr[i + 1]):
+            first, last = far.indptr[searches.targets[k]], far.indptr[searches.targets[k] + 1]
+            ways = [
+                (int(at_stops[stop]) + int(ms), int(stop), link)
+                for link, stop, ms in zip(range(first, last), far.stops[first:last], far.ms[first:last], strict=True)
+                if at_stops[stop] != NEVER
+            ]
+            best = min(ways, default=(NEVER, -1, -1))
+            if best[0] > limit:
+                assert times[k] == NEVER
+            else:
+                assert (times[k], far.stops[at[k]], far.ms[at[k]]) == (best[0], best[1], far.ms[best[2]])
+            rows = range(found.indptr[k], found.indptr[k + 1])
+            if times[k] >= searches.bounds[k]:
+                assert not rows
+                continue
+            expected = range(legs.indptr[best[1]], legs.indptr[best[1] + 1])
+            for part in fields(Itineraries)[1:]:
+                mine, theirs = getattr(found, part.name), getattr(legs, part.name)
+                assert mine[rows].tolist() == theirs[expected].tolist(), part.name
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    tables, st.lists(st.tuples(moments, st.sampled_from([40, 90, 1000])), max_size=4), options, st.booleans(), st.data()
+)
+def test_many_searches_in_one_call_are_those_of_one_after_the_other(table, chosen, options, is_arrival, data):
+    stops = st.integers(0, table.n_stops - 1)
+    ports = st.lists(st.lists(st.tuples(stops, st.integers(0, 30)), max_size=3), min_size=2, max_size=3)
+    near, far = (links(*data.draw(ports)) for _ in range(2))
+    targets = data.draw(st.lists(st.lists(st.integers(0, 1), max_size=3), min_size=len(chosen), max_size=len(chosen)))
+    flat = [target for row in targets for target in row]
+    searches = Searches(
+        points=np.array(data.draw(st.lists(st.integers(0, 1), min_size=len(chosen), max_size=len(chosen))), np.int64),
+        starts=np.array([150 - moment if is_arrival else moment for moment, _ in chosen], np.int64),
+        limits=np.array([limit for _, limit in chosen], np.int32),
+        indptr=indptr_of([len(row) for row in targets]),
+        targets=np.array(flat, np.int64),
+        bounds=np.array([data.draw(st.sampled_from([NEVER, NEVER, 30])) for _ in flat], np.int32),
+    )
+    assert_searched_one_by_one(TransitSearch(table), near, far, searches, options, is_arrival=is_arrival)
+
+
+@pytest.mark.parametrize("is_arrival", [False, True])
+def test_searches_of_many_rounds_in_one_call(is_arrival):
+    """A chain of twenty lines, of one stop to the next each, between searches of few legs."""
+    n = 20
+    table = trip_table([((i, i + 1), [[(10 * i, 10 * i + 1), (10 * i + 9, 10 * i + 9)]]) for i in range(n)], n + 1)
+    near, far = links([(n if is_arrival else 0, 0)], [(1, 0)]), links([(0 if is_arrival else n, 2)], [(2, 1)])
+    when = 300 if is_arrival else 0
+    searches = Searches(
+        points=np.array([1, 0, 1, 0]),
+        starts=np.full(4, when),
+        limits=np.full(4, 1000, np.int32),
+        indptr=np.arange(5) * 2,
+        targets=np.array([0, 1] * 4),
+        bounds=np.full(8, NEVER, np.int32),
+    )
+    search = TransitSearch(table)
+    assert_searched_one_by_one(search, near, far, searches, ANY, is_arrival=is_arrival)
+    _, _, forest = search.fastest(near, far, searches, ANY, is_arrival=is_arrival)
+    assert np.diff(forest.itineraries().indptr).max() == n
 
 
 def check_ride(table: TripTable, found: Itineraries, ride: int) -> None:

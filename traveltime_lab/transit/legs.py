@@ -4,7 +4,6 @@ The transit legs of journeys, from the labels of a search.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -73,6 +72,12 @@ class Rounds:
     delay: int
     is_arrival: bool
 
+    @property
+    def run_pattern(self) -> Int32Array:
+        """The pattern of each trip instance, in the order of the table."""
+        pattern_of: Int32Array = (self.back if self.is_arrival else self.lines).run_pattern
+        return pattern_of
+
     def times_at(self, stops: IndexArray | Int32Array) -> Int32Array:
         """Return travel times to some stops, as `traveltime_lab.transit.raptor.TransitSearch.stop_times` does."""
         latest = self.best[-1][stops]
@@ -120,35 +125,40 @@ class LegForest:
         return Itineraries(indptr_of(is_leg.sum(axis=1)), *parts)
 
 
-def leg_forest(searches: Sequence[Rounds], stops: Sequence[Int32Array]) -> LegForest:
+def leg_forest(search: Rounds, stops: Int32Array) -> LegForest:
     """
-    Return the transit legs of the fastest journeys between the points of searches and stops.
+    Return the transit legs of the fastest journeys between the point of a search and stops.
 
     Parameters
     ----------
-    searches : sequence of Rounds
-        Searches of one table in one direction; at least one.
-    stops : sequence of int32 arrays
-        Stops of the journeys of each search, one after the other in the result. A stop may occur several times.
+    search : Rounds
+    stops : int32 array of shape (n_targets,)
+        Stops of the journeys. A stop may occur several times.
     """
-    some = searches[0]
-    traced = [
-        reconstruct.trace(each.lines, each.back, each.best, each.ready, each.delay, targets)
-        for each, targets in zip(searches, stops, strict=True)
-    ]
-    n_legs = [found[1].size for found in traced]
-    first = indptr_of(np.array(n_legs))[:-1].astype(np.int32)
-    last, before = (
-        np.concatenate([np.where(found[part] >= 0, found[part] + begin, np.int32(-1))
-                        for found, begin in zip(traced, first, strict=True)])
-        for part in (0, 1)
-    )  # fmt: skip
-    change, *ends = (np.concatenate(part) for part in list(zip(*traced, strict=True))[2:])
-    board_run, board_position, alight_run, alight_position = ends
-    t = some.table
-    run_pattern = (some.back if some.is_arrival else some.lines).run_pattern
-    sizes = np.diff(t.pattern_indptr)
-    if some.is_arrival:
+    traced = reconstruct.trace(search.lines, search.back, search.best, search.ready, search.delay, stops)
+    first = np.array([0, traced[1].shape[1]])
+    return forest_of(search.table, (*traced, first), search.run_pattern, is_arrival=search.is_arrival)
+
+
+def forest_of(
+    table: TripTable, traced: tuple[Int32Array, Int32Array, Int64Array], run_pattern: Int32Array, *, is_arrival: bool
+) -> LegForest:
+    """
+    Return the transit legs of journeys of one search or several.
+
+    Parameters
+    ----------
+    table : TripTable
+    traced : tuple of last, legs, first
+        See `traveltime_lab.kernels.transit.journeys.fastest_journeys`.
+    run_pattern : int32 array of shape (n_runs,)
+        The pattern of each trip instance, in the order of the table.
+    is_arrival : bool
+    """
+    last, legs, first = traced
+    board_run, board_position, alight_run, alight_position, change, _, _, before = legs
+    t, sizes = table, np.diff(table.pattern_indptr)
+    if is_arrival:
         # Mirroring reversed the trip instances, the positions, and the ends of each leg.
         ends = []
         for run, position in ((alight_run, alight_position), (board_run, board_position)):
@@ -159,7 +169,7 @@ def leg_forest(searches: Sequence[Rounds], stops: Sequence[Int32Array]) -> LegFo
 
     def calls(run: Int32Array, position: Int32Array) -> tuple[Int32Array, Int64Array]:
         p = run_pattern[run]
-        at = t.time_indptr[p] + (run - t.instance_indptr[p]) * sizes[p] + position
+        at = np.asarray(t.time_indptr[p] + (run - t.instance_indptr[p]) * sizes[p] + position, np.int64)
         return t.pattern_stops[t.pattern_indptr[p] + position], at
 
     board_stop, leaves = calls(board_run, board_position)
@@ -168,4 +178,4 @@ def leg_forest(searches: Sequence[Rounds], stops: Sequence[Int32Array]) -> LegFo
         np.zeros(1, np.int64), board_run, board_position, alight_run, alight_position, board_stop, alight_stop,
         t.departure[leaves], t.arrival[arrives],
     )  # fmt: skip
-    return LegForest(last, before, change, np.repeat(np.arange(len(searches)), n_legs), some.is_arrival, rides)
+    return LegForest(last, before, change, np.repeat(np.arange(first.size - 1), np.diff(first)), is_arrival, rides)

@@ -21,6 +21,7 @@ from traveltime_lab._arrays import IndexArray, Int32Array, Int64Array, indptr_of
 from traveltime_lab.kernels.records import StopLinks
 from traveltime_lab.kernels.street import road, turns
 from traveltime_lab.kernels.transit import ride_lines
+from traveltime_lab.kernels.transit.journeys import Searches
 from traveltime_lab.kernels.unreached import NEVER, UNREACHED
 from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.rounding import most_ms
@@ -37,7 +38,7 @@ from traveltime_lab.streets.workspaces import search_space
 from traveltime_lab.transit import stop_links
 from traveltime_lab.transit.legs import LegForest, Rounds, leg_forest
 from traveltime_lab.transit.query import TransitQuery
-from traveltime_lab.transit.raptor import TransitOptions, TransitSearch
+from traveltime_lab.transit.raptor import TransitSearch
 from traveltime_lab.transit.ride_lengths import known_lengths, straight_cm, trip_lines
 from traveltime_lab.transit.stop_links import LinkedStops, Walks
 from traveltime_lab.transit.stop_reach import array
@@ -48,7 +49,7 @@ NO_WAY: Final = -1
 _UNKNOWN: Final = -2
 #: Rows that one thread searches at least.
 _ROWS_AT_ONCE: Final = 32
-#: Searches whose labels are held at once: a megabyte each with 16,000 stops.
+#: Searches in one call, between two checks for a cancellation.
 SEARCHES_AT_ONCE: Final = 64
 #: Labels of walks between stops by walking speed: (label, milliseconds searched) by pair of stops. These are pairs that
 #: transfers join, whose number the timetable bounds.
@@ -202,22 +203,27 @@ def street_labels(
 
 class Fastest(NamedTuple):
     """
-    The fastest journeys by transit between a point of the search side and points of the other side.
+    The fastest journeys by transit of searches from points of the search side to points of the other side.
 
     Attributes
     ----------
-    point : int
-    rounds : Rounds
-    links_at : int64 array of shape (n,)
-        How each point is joined to its stop, as position in the links of the other side; -1 if no stop is reached.
-    ms : int32 array of shape (n,)
+    points : intp array of shape (n_searches,)
+        Where the searches begin.
+    targets : int64 array of shape (n_journeys,)
+        Points of the other side.
+    links_at : int64 array of shape (n_journeys,)
+        How each target is joined to its stop, as position in the links of the other side; -1 if no stop is reached.
+    ms : int32 array of shape (n_journeys,)
         Travel times, `NEVER` beyond the limit.
+    forest : LegForest
+        The transit legs. Its `last` are those of the journeys.
     """
 
-    point: int
-    rounds: Rounds
+    points: IndexArray
+    targets: Int64Array
     links_at: Int64Array
     ms: Int32Array
+    forest: LegForest
 
 
 class JourneyLegs(NamedTuple):
@@ -244,24 +250,6 @@ class JourneyLegs(NamedTuple):
     calls: Int64Array
     joint_cm: Int64Array
     link_cm: Int64Array
-
-
-class Chosen(NamedTuple):
-    """
-    Some of the journeys of one search.
-
-    Attributes
-    ----------
-    found : Fastest
-    at : intp array of shape (n,)
-        Positions in `found` of points that are reached.
-    far : intp array of shape (n,)
-        Their positions on the other side.
-    """
-
-    found: Fastest
-    at: IndexArray
-    far: IndexArray
 
 
 @dataclass
@@ -309,58 +297,45 @@ class JourneyLengths:
             StreetSide.of(query, far, far_links, is_origin=is_arrival),
         )
 
-    def fastest(
-        self,
-        point: int,
-        moment: int,
-        options: TransitOptions,
-        far: IndexArray | None = None,
-        *,
-        rounds: Rounds | None = None,
-    ) -> Fastest:
+    def fastest(self, searches: Searches) -> Fastest:
         """
-        Search from one point of the search side.
+        Search from points of the search side.
 
         Parameters
         ----------
-        point : int
-        moment : int
-            Milliseconds after the reference of the search.
-        options : TransitOptions
-        far : intp array of shape (n,), optional
-            Points of the other side; all by default.
-        rounds : Rounds, optional
-            The search itself, if it is already done.
+        searches : Searches
+            With moments in milliseconds after the reference of the search.
         """
-        if rounds is None:
-            mine = self.near.links.rows(point, point + 1)
-            rounds = self.search.rounds((mine.stops, mine.ms), moment, options, is_arrival=self.query.is_arrival)
+        sides, is_arrival = (self.near.links, self.far.links), self.query.is_arrival
+        found = self.search.fastest(*sides, searches, self.query.options, is_arrival=is_arrival)
+        return Fastest(searches.points, searches.targets, *found)
+
+    def fastest_of(self, rounds: Rounds) -> Fastest:
+        """Return the journeys of a search that is already done, from the only point of the search side to all."""
         theirs = self.far.links
-        points = np.arange(theirs.indptr.size - 1) if far is None else far
-        at = ride_lines.best_links(array(theirs.indptr, np.int64), theirs.stops, theirs.ms, rounds.best[-1], points)
-        ms = np.full(at.size, NEVER, np.int32)
+        targets = np.arange(theirs.n_points)
+        at = ride_lines.best_links(theirs._replace(indptr=array(theirs.indptr, np.int64)), rounds.best[-1])
+        ms, stops = np.full(at.size, NEVER, np.int32), np.full(at.size, -1, np.int32)
         some = np.flatnonzero(at >= 0)
         ms[some] = rounds.times_at(theirs.stops[at[some]]) + theirs.ms[at[some]]
-        ms[ms > options.travel_limit] = NEVER
-        return Fastest(point, rounds, at, ms)
+        ms[ms > self.query.options.travel_limit] = NEVER
+        some = np.flatnonzero(ms < NEVER)
+        stops[some] = theirs.stops[at[some]]
+        return Fastest(np.zeros(1, np.intp), targets, at, ms, leg_forest(rounds, stops))
 
-    def of_journeys(self, parts: Sequence[Chosen]) -> Int64Array:
+    def of_journeys(self, found: Fastest, at: IndexArray) -> Int64Array:
         """Return the centimetres of some journeys; see `legs_of`."""
-        legs = self.legs_of(parts)
+        legs = self.legs_of(found, at)
         own = np.diff(indptr_of(legs.calls[:, 3])[legs.indptr])
         total: Int64Array = ride_lines.summed(legs.forest.before, own + np.maximum(legs.joint_cm, 0))
         return total[legs.forest.last] + np.maximum(legs.link_cm, 0)
 
-    def legs_of(self, parts: Sequence[Chosen]) -> JourneyLegs:
-        """Return the legs of some journeys of one search or several; there is at least one journey."""
-        by_search = [each.found.links_at[each.at] for each in parts]
-        links_at, far = np.concatenate(by_search), np.concatenate([each.far for each in parts])
+    def legs_of(self, found: Fastest, at: IndexArray) -> JourneyLegs:
+        """Return the legs of the journeys at some positions in `found`, at least one."""
         with self._far_lock:  # a second thread may need the same ways
-            link_cm = self._link_cm(self._far_cm, self.far, links_at, far, by_stop=True)
-        stops = [array(self.far.links.stops[at], np.int32) for at in by_search]
-        forest = leg_forest([each.found.rounds for each in parts], stops)
-        points = np.array([each.found.point for each in parts])
-        return JourneyLegs(forest, *self._calls(forest), self._joints(points[forest.search_of], forest), link_cm)
+            link_cm = self._link_cm(self._far_cm, self.far, found.links_at[at], found.targets[at], by_stop=True)
+        forest = replace(found.forest, last=found.forest.last[at])
+        return JourneyLegs(forest, *self._calls(forest), self._joints(found.points[forest.search_of], forest), link_cm)
 
     def at_moments(self, near_of: IndexArray, far_of: IndexArray, starts: Int64Array, ms: Int64Array) -> Int64Array:
         """
@@ -375,19 +350,15 @@ class JourneyLengths:
         """
         cm = np.zeros(near_of.size, np.int64)
 
-        def journeys(rows: IndexArray) -> Chosen:
-            options = replace(self.query.options, travel_limit=int(ms[rows].max()))
-            far = far_of[rows]
-            found = self.fastest(int(near_of[rows[0]]), int(starts[rows[0]]), options, far)
-            return Chosen(found, np.arange(rows.size), far)
-
         def measure(searches: Sequence[IndexArray]) -> None:
-            cm[np.concatenate(searches)] = self.of_journeys([journeys(rows) for rows in searches])
+            rows, first = np.concatenate(searches), [each[0] for each in searches]
+            limits = np.array([ms[each].max() for each in searches], np.int32)
+            indptr = indptr_of(np.array([each.size for each in searches]))
+            bounds = np.full(rows.size, NEVER, np.int32)
+            found = self.fastest(Searches(near_of[first], starts[first], limits, indptr, far_of[rows], bounds))
+            cm[rows] = self.of_journeys(found, np.arange(rows.size))
 
-        searches = one_search_each(near_of, starts)
-        size = min(SEARCHES_AT_ONCE, -(-len(searches) // settings.threads)) or 1
-        parts = [searches[first : first + size] for first in range(0, len(searches), size)]
-        for _ in map_ahead(measure, parts):
+        for _ in map_ahead(measure, in_parts(one_search_each(near_of, starts))):
             checkpoint()
         return cm
 
@@ -481,6 +452,25 @@ class JourneyLengths:
         for row in moves[~is_walked].tolist():
             cm[row] = straight_cm(lines, int(from_stop[row]), int(to_stop[row]))
         return cm
+
+
+def searches_of_all(points: IndexArray, moment: int, limit: int, n_far: int) -> Searches:
+    """Return searches at one moment that are to reach all points of the other side."""
+    n, n_pairs = points.size, points.size * n_far
+    return Searches(
+        points=points,
+        starts=np.full(n, moment, np.int64),
+        limits=np.full(n, limit, np.int32),
+        indptr=np.arange(n + 1) * n_far,
+        targets=np.tile(np.arange(n_far), n),
+        bounds=np.full(n_pairs, NEVER, np.int32),
+    )
+
+
+def in_parts(searches: list[IndexArray]) -> list[list[IndexArray]]:
+    """Return a few searches at a time, for each thread some."""
+    size = min(SEARCHES_AT_ONCE, -(-len(searches) // settings.threads)) or 1
+    return [searches[first : first + size] for first in range(0, len(searches), size)]
 
 
 def one_search_each(near_of: IndexArray, starts: Int64Array) -> list[IndexArray]:

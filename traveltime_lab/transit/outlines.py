@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from traveltime_lab._arrays import IndexArray, Int64Array
+from traveltime_lab._arrays import IndexArray, Int64Array, indptr_of
+from traveltime_lab.kernels.transit.journeys import Searches
 from traveltime_lab.kernels.unreached import NEVER, UNREACHED
 from traveltime_lab.modes.table import STREET_MODES, WALKING
 from traveltime_lab.runtime.interrupts import checkpoint
@@ -25,7 +26,7 @@ from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.streets.pairs import Pairs
 from traveltime_lab.transit.fares import PaidRide, fare_book
 from traveltime_lab.transit.itineraries import transit_routes
-from traveltime_lab.transit.lengths import NO_WAY, Chosen, JourneyLegs, JourneyLengths, one_search_each
+from traveltime_lab.transit.lengths import NO_WAY, JourneyLegs, JourneyLengths, in_parts, one_search_each
 from traveltime_lab.transit.query import TransitQuery
 from traveltime_lab.transit.travel_times import direct_labels
 
@@ -92,18 +93,21 @@ def outlines(
     walk_ms = np.where(walked == UNREACHED, NEVER, label_parts.ms(walked))
     builder = _OutlineBuilder(query, lengths, with_totals=with_totals)
 
-    def outline(rows: IndexArray) -> None:
-        journeys = lengths.fastest(int(near_of[rows[0]]), int(starts[rows[0]]), query.options, far_of[rows])
-        is_ridden = journeys.ms < walk_ms[rows]
+    def outline(searches: Sequence[IndexArray]) -> None:
+        rows, first = np.concatenate(searches), [each[0] for each in searches]
+        limits = np.full(len(searches), query.options.travel_limit, np.int32)
+        indptr, bounds = indptr_of(np.array([each.size for each in searches])), walk_ms[rows].astype(np.int32)
+        journeys = lengths.fastest(Searches(near_of[first], starts[first], limits, indptr, far_of[rows], bounds))
+        is_ridden = journeys.ms < bounds
         for row in rows[~is_ridden & (walk_ms[rows] != NEVER)].tolist():
             found[row] = Outline(_metres({_ON_FOOT: label_parts.cm(int(walked[row]))}), {})
         ridden = np.flatnonzero(is_ridden)
         if ridden.size:
-            legs = lengths.legs_of([Chosen(journeys, ridden, far_of[rows[ridden]])])
+            legs = lengths.legs_of(journeys, ridden)
             for row, each in zip(rows[ridden].tolist(), builder.outlines(legs), strict=True):
                 found[row] = each
 
-    for _ in map_ahead(outline, one_search_each(near_of, starts)):
+    for _ in map_ahead(outline, in_parts(one_search_each(near_of, starts))):
         checkpoint()
     return found
 

@@ -8,6 +8,7 @@ Searches run in both directions of time: forwards from a departure at the points
 
 from __future__ import annotations
 
+import contextlib
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -19,14 +20,16 @@ import numpy.typing as npt
 from traveltime_lab._arrays import IndexArray, Int32Array, Int64Array
 from traveltime_lab.errors import DataError, InputError, LimitError
 from traveltime_lab.kernels.records import StopLinks
+from traveltime_lab.kernels.transit import journeys as journey_kernels
 from traveltime_lab.kernels.transit import patterns as line_kernels
 from traveltime_lab.kernels.transit import range_raptor, raptor, search_state
 from traveltime_lab.kernels.transit.access import many_to_stops
+from traveltime_lab.kernels.transit.journeys import Searches
 from traveltime_lab.kernels.transit.patterns import Lines
 from traveltime_lab.kernels.transit.range_raptor import Seeds
 from traveltime_lab.kernels.unreached import NEVER
 from traveltime_lab.runtime.interrupts import checkpoint
-from traveltime_lab.transit.legs import Itineraries, Rounds, leg_forest
+from traveltime_lab.transit.legs import Itineraries, LegForest, Rounds, forest_of, leg_forest
 from traveltime_lab.transit.stop_reach import StopReach, array
 from traveltime_lab.transit.trip_table import TripTable
 
@@ -348,7 +351,7 @@ class TransitSearch:
         """
         found = self.rounds(access, moment, options, is_arrival=is_arrival)
         targets = array(stops, np.int32)
-        return found.times_at(targets), leg_forest([found], [targets]).itineraries()
+        return found.times_at(targets), leg_forest(found, targets).itineraries()
 
     def rounds(
         self,
@@ -361,16 +364,56 @@ class TransitSearch:
         """Search from one point, and keep the state that reconstructs journeys; see `stop_times`."""
         lines, back = self.lines(is_arrival), self.lines(not is_arrival)
         start = int(_moments(np.array([moment]), is_arrival)[0])
-        limit, rides, delay = options.limits
-        near, times = _seeds(access)
+        with self._state(is_arrival) as state:
+            best, ready = raptor.search_rounds(lines, state, _seeds(access), start, options.limits)
+        return Rounds(self.table, lines, back, best, ready, start, options.change_delay, is_arrival)
+
+    def fastest(
+        self, near: StopLinks, far: StopLinks, searches: Searches, options: TransitOptions, *, is_arrival: bool = False
+    ) -> tuple[Int64Array, Int32Array, LegForest]:
+        """
+        Return the fastest journeys between points and targets, with their transit legs, of many searches.
+
+        Parameters
+        ----------
+        near, far : StopLinks
+            Links of the points where searches begin, and of the targets.
+        searches : Searches
+            With moments after the reference of the table, and one limit each instead of that of the options.
+        options : TransitOptions
+        is_arrival : bool, default False
+
+        Returns
+        -------
+        links : int64 array of shape (n_targets,)
+            Positions in the links of `far`, -1 if no stop is reached.
+        times : int32 array of shape (n_targets,)
+            Travel times, `NEVER` beyond the limit.
+        forest : LegForest
+        """
+        lines, back = self.lines(is_arrival), self.lines(not is_arrival)
+        typed = Searches(
+            array(searches.points, np.int64), _moments(searches.starts, is_arrival), array(searches.limits, np.int32),
+            array(searches.indptr, np.int64), array(searches.targets, np.int64), array(searches.bounds, np.int32),
+        )  # fmt: skip
+        with self._state(is_arrival) as state:
+            links, times, *traced = journey_kernels.fastest_journeys(
+                lines, back, state, _typed(near), _typed(far), typed, options.max_rides, options.change_delay
+            )
+        last, legs, first = traced
+        run_pattern = self.lines(is_arrival=False).run_pattern
+        return links, times, forest_of(self.table, (last, legs, first), run_pattern, is_arrival=is_arrival)
+
+    @contextlib.contextmanager
+    def _state(self, is_arrival: bool) -> Iterator[search_state.State]:
+        """Lend working arrays; after an exception they are not used again."""
         idle = self._idle[is_arrival]
         try:
             state = idle.pop()
         except IndexError:
-            state = search_state.new_state(lines, 1)
-        best, ready = raptor.search_rounds(lines, state, near, times + np.int32(start), start + limit, rides, delay)
-        idle.append(state)  # after an exception it is not used again
-        return Rounds(self.table, lines, back, best, ready, start, delay, is_arrival)
+            state = search_state.new_state(self.lines(is_arrival), 1)
+        yield state
+        idle.append(state)
 
     def _starts(self, access: StopLinks, moments: npt.ArrayLike, is_arrival: bool) -> Int32Array:
         """Return the departure of each point in the direction of the search; check the stops of the links."""
@@ -402,6 +445,11 @@ def _falling(moments: npt.ArrayLike, is_arrival: bool) -> tuple[Int32Array, Inde
 def _seeds(access: tuple[Int32Array, Int32Array]) -> Seeds:
     """Return the access stops and times of one point as kernels take them."""
     return Seeds(array(access[0], np.int32), array(access[1], np.int32))
+
+
+def _typed(links: StopLinks) -> StopLinks:
+    """Return links as kernels take them."""
+    return StopLinks(array(links.indptr, np.int64), array(links.stops, np.int32), array(links.ms, np.int32))
 
 
 def _events(lines: Lines, seeds: Seeds, begin: np.int32, width: int, step: int) -> Int32Array:

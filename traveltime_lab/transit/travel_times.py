@@ -32,7 +32,7 @@ from traveltime_lab.streets.pairs import Pairs
 from traveltime_lab.streets.row_search import RowSearch
 from traveltime_lab.streets.snapping import Snaps
 from traveltime_lab.transit.egress_side import egress_side
-from traveltime_lab.transit.lengths import SEARCHES_AT_ONCE, Chosen, JourneyLengths
+from traveltime_lab.transit.lengths import SEARCHES_AT_ONCE, JourneyLengths, searches_of_all
 from traveltime_lab.transit.query import TransitQuery
 from traveltime_lab.transit.raptor import TransitSearch
 from traveltime_lab.transit.stop_links import FEW
@@ -138,16 +138,17 @@ def _blocks_with_length(
     lengths = JourneyLengths.of(query, search, near, far, search_links, egress_links)
 
     def ride(part: slice) -> Int64Array:
-        rows = range(part.start, part.stop)
-        journeys = [lengths.fastest(row, moment, query.options, rounds=first) for row in rows]
-        ms = np.stack([each.ms for each in journeys])
+        rows = np.arange(part.start, part.stop)
+        if first is not None:
+            found = lengths.fastest_of(first)
+        else:
+            found = lengths.fastest(searches_of_all(rows, moment, query.options.travel_limit, len(far)))
+        ms = found.ms.reshape(rows.size, len(far))
         labels = walks.labels(part, ms)
-        row, column = np.nonzero(ms < _ms_of(labels))
-        if row.size:
-            ends = np.searchsorted(row, np.arange(1, len(journeys)))
-            columns = np.split(column, ends)
-            cm = lengths.of_journeys([Chosen(*each) for each in zip(journeys, columns, columns, strict=True)])
-            labels[row, column] = label_parts.from_ms(ms[row, column].astype(np.int64)) + cm
+        ridden = np.flatnonzero(ms < _ms_of(labels))
+        if ridden.size:
+            cm = lengths.of_journeys(found, ridden)
+            labels.reshape(-1)[ridden] = label_parts.from_ms(found.ms[ridden].astype(np.int64)) + cm
         return labels
 
     def ride_in_window(part: slice) -> Int64Array:
@@ -170,9 +171,7 @@ def _blocks_with_length(
             return matrix.Block(part, slice(0, len(far)), labels)
         return matrix.Block(slice(0, len(far)), part, labels.T)
 
-    # Windows do not hold the labels of their searches.
-    held = 0 if query.window else BLOCK // SEARCHES_AT_ONCE
-    yield from map_ahead(block, row_blocks(len(near), max(len(far), held)))
+    yield from map_ahead(block, row_blocks(len(near), max(len(far), BLOCK // SEARCHES_AT_ONCE)))
 
 
 def _ms_of(labels: Int64Array) -> Int32Array:

@@ -44,6 +44,8 @@ from traveltime_lab.kernels.unreached import NEVER, TOO_EARLY
 
 #: Value of `max_rides` for searches without a limit on transfers.
 UNLIMITED = 1 << 30
+#: Rounds for which searches that keep them reserve memory to begin with.
+ROUNDS = 8
 #: If more than one stop in this many is touched, relaxing the footpaths of all stops without a branch is faster
 #: (measured).
 _MANY = 8
@@ -427,26 +429,39 @@ def search(lines, state, seed_stop, seed_time, limit, max_rides, change_delay):
 
 
 @kernel
-def search_rounds(lines, state, seed_stop, seed_time, limit, max_rides, change_delay):
+def rounds_into(lines, state, seeds, start, limits, best, ready):
     """
-    Search as `search` does, and keep the labels of every round.
+    Search as `search` does, and keep the labels of every round in arrays that grow where they have too few rows.
+
+    Parameters
+    ----------
+    lines : Lines
+    state : State
+        From ``new_state(lines, 1)``; can be used for any number of searches.
+    seeds : pair of int32 arrays of shape (n_seeds,)
+        Access stops, and the times after `start` at which the traveller is there.
+    start : int
+        Moment of the search.
+    limits : Limits
+    best, ready : int32 arrays of shape (n_rows, n_stops)
+        Overwritten.
 
     Returns
     -------
-    best, ready : int32 arrays of shape (n_rounds + 1, n_stops)
+    best, ready : int32 arrays of shape (n_rows, n_stops)
         Earliest arrival of a leg and earliest time to board after at most k legs; row 0 holds the seeds.
+    n_rounds : int
+        Rows up to this one are valid.
     """
+    latest = start + limits.travel_time
     reset(state)
-    n_stops = lines.change_time.size
-    best = np.empty((8, n_stops), np.int32)
-    ready = np.empty((8, n_stops), np.int32)
-    n_marked = seed(state, seed_stop, seed_time, np.int32(0), limit)
+    n_marked = seed(state, seeds[0], seeds[1], np.int32(start), latest)
     best[0] = NEVER
     ready[0] = state.ready[0]
     k = 0
-    while n_marked > 0 and k < max_rides:
+    while n_marked > 0 and k < limits.rides:
         k += 1
-        n_marked = ride_round(lines, state, n_marked, k, limit, change_delay, k == max_rides)
+        n_marked = ride_round(lines, state, n_marked, k, latest, limits.change_delay, k == limits.rides)
         if k == best.shape[0]:
             best = np.concatenate((best, np.empty_like(best)))
             ready = np.concatenate((ready, np.empty_like(ready)))
@@ -454,4 +469,19 @@ def search_rounds(lines, state, seed_stop, seed_time, limit, max_rides, change_d
         ready[k] = state.ready[0]
     for i in range(n_marked):
         state.fresh[state.marked[i]] = NEVER
+    return best, ready, k
+
+
+@kernel
+def search_rounds(lines, state, seeds, start, limits):
+    """
+    Search as `search` does, and keep the labels of every round; see `rounds_into`.
+
+    Returns
+    -------
+    best, ready : int32 arrays of shape (n_rounds + 1, n_stops)
+    """
+    n_stops = lines.change_time.size
+    best, ready = np.empty((ROUNDS, n_stops), np.int32), np.empty((ROUNDS, n_stops), np.int32)
+    best, ready, k = rounds_into(lines, state, seeds, start, limits, best, ready)
     return best[: k + 1], ready[: k + 1]

@@ -8,6 +8,8 @@ label, and a stop where it could be boarded.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
@@ -34,7 +36,7 @@ def _find_ride(lines, back, ready, k, stop, time, seen, stamp, stack):
     Parameters
     ----------
     lines, back, ready
-        As in `trace`.
+        As in `trace_into`.
     k, stop, time : int
     seen, stack : int32 arrays of shape (n_runs,) and (n_runs + 1,)
         Working arrays.
@@ -117,10 +119,33 @@ def _find_change(lines, back, best, k, stop, time, change_delay):
     return -1
 
 
+class Tracing(NamedTuple):
+    """Working arrays of `trace_into`, for labels of at most as many rounds as `known` has rows."""
+
+    known: np.ndarray  # int32 (n_rows, n_stops), the leg that ends at a stop after k legs, -1 where none is known
+    chain: np.ndarray  # int32 (7, n_rows), legs of one journey that are not known yet, last leg first
+    seen: np.ndarray  # int32 (n_runs,)
+    stack: np.ndarray  # int32 (n_runs + 1,)
+    stamp: np.ndarray  # int64 (1,), last number that was written to `seen`
+
+
 @kernel
-def trace(lines, back, best, ready, change_delay, stops):
+def new_tracing(lines, n_rows):
+    """Return working arrays for labels of at most `n_rows` rounds."""
+    n_runs = lines.run_pattern.size
+    return Tracing(
+        np.full((n_rows, lines.change_time.size), np.int32(-1)),
+        np.empty((7, n_rows), np.int32),
+        np.zeros(n_runs, np.int32),
+        np.empty(n_runs + 1, np.int32),
+        np.zeros(1, np.int64),
+    )
+
+
+@kernel
+def trace_into(lines, back, labels, change_delay, stops, last, tracing, legs, size):
     """
-    Return the transit legs of the journeys that arrive at some stops at the times of their labels, as a forest.
+    Add the transit legs of the journeys that arrive at some stops at the times of their labels to a forest.
 
     Journeys that have a leg and its arrival in common have all legs before it in common, too. Each is stored once.
 
@@ -128,38 +153,39 @@ def trace(lines, back, best, ready, change_delay, stops):
     ----------
     lines, back : Lines
         The lines that were searched, and the same lines mirrored.
-    best, ready : int32 arrays of shape (n_rounds + 1, n_stops)
-        From `raptor.search_rounds`.
+    labels : pair of int32 arrays of shape (n_rounds + 1, n_stops)
+        `best` and `ready` of `raptor.rounds_into`.
     change_delay : int
         As in the search.
     stops : int32 array of shape (n_targets,)
-        Egress stops.
+        Egress stops, -1 for none.
+    last : int32 array of shape (n_targets,)
+        Filled with the last leg of the journey to each target; -1 for none and for a stop that was not reached.
+    tracing : Tracing
+        Changed; `known` is left as it was found.
+    legs : int32 array of shape (8, n)
+        A leg per column: trip instance and position where it is boarded, the same where it is left, the duration of the
+        transfer from the leg before it (0 for first legs), the round and the stop of its label, and the leg before it,
+        which comes earlier (-1 for first legs). Trip instances are numbered over all patterns, and positions within
+        their patterns, in the order of `lines`. Both trip instances differ if the traveller stays seated while the
+        vehicle continues as another trip.
+    size : int
+        Number of columns that hold legs of other searches.
 
     Returns
     -------
-    last : int32 array of shape (n_targets,)
-        The last leg of the journey to each target; -1 for a stop that was not reached.
-    before : int32 array of shape (n_legs,)
-        The leg before each leg, which comes earlier in the array; -1 for first legs.
-    change : int32 array of shape (n_legs,)
-        Duration of the transfer between the two, without the delay; 0 for first legs.
-    board_run, board_position, alight_run, alight_position : int32 arrays of shape (n_legs,)
-        Trip instances, numbered over all patterns, and positions in their patterns, in the order of `lines`. The two
-        trip instances of a leg differ if the traveller stays seated while the vehicle continues as another trip.
+    legs : int32 array
+        With legs added; a larger array where there was no space.
+    size : int
     """
+    best, ready = labels
+    known, chain, seen, stack, stamps = tracing
     n_rounds = best.shape[0] - 1
-    last = np.full(stops.size, -1, np.int32)
-    known = np.full(best.shape, -1, np.int32)
-    out = np.empty((6, max(16, 2 * stops.size)), np.int32)
-    # The legs of one journey that are not known yet, last leg first: as in `out`, and round and stop.
-    chain = np.empty((7, n_rounds + 1), np.int32)
-    seen = np.zeros(lines.run_pattern.size, np.int32)
-    stack = np.empty(lines.run_pattern.size + 1, np.int32)
-    stamp = np.int64(0)
-    size = 0
+    begin, stamp = size, stamps[0]
     for target in range(stops.size):
+        last[target] = -1
         stop = np.int64(stops[target])
-        time = best[n_rounds, stop]
+        time = best[n_rounds, stop] if stop >= 0 else NEVER
         k = _fewest_rides(best, stop, time) if time != NEVER else 0
         leg = np.int32(-1)
         n = 0
@@ -181,15 +207,35 @@ def trace(lines, back, best, ready, change_delay, stops):
                 time = best[k, stop]
                 chain[4, n] = ready[k, boarding] - time - change_delay
             n += 1
-        while size + n > out.shape[1]:
-            out = np.concatenate((out, np.empty_like(out)), axis=1)
+        while size + n > legs.shape[1]:
+            legs = np.concatenate((legs, np.empty_like(legs)), axis=1)
         for i in range(n - 1, -1, -1):
-            out[5, size] = leg
-            for j in range(5):
-                out[j, size] = chain[j, i]
+            for j in range(7):
+                legs[j, size] = chain[j, i]
+            legs[7, size] = leg
             leg = np.int32(size)
             known[chain[5, i], chain[6, i]] = leg
             size += 1
         last[target] = leg
-    before, change = out[5, :size].copy(), out[4, :size].copy()
-    return last, before, change, out[0, :size].copy(), out[1, :size].copy(), out[2, :size].copy(), out[3, :size].copy()
+    for i in range(begin, size):
+        known[legs[5, i], legs[6, i]] = -1
+    stamps[0] = stamp
+    return legs, size
+
+
+@kernel
+def trace(lines, back, best, ready, change_delay, stops):
+    """
+    Return the transit legs of the journeys of one search that arrive at some stops; see `trace_into`.
+
+    Returns
+    -------
+    last : int32 array of shape (n_targets,)
+        The last leg of the journey to each target; -1 for a stop that was not reached.
+    legs : int32 array of shape (8, n_legs)
+    """
+    last = np.empty(stops.size, np.int32)
+    legs = np.empty((8, max(16, 2 * stops.size)), np.int32)
+    tracing = new_tracing(lines, best.shape[0])
+    legs, size = trace_into(lines, back, (best, ready), change_delay, stops, last, tracing, legs, 0)
+    return last, legs[:, :size].copy()

@@ -265,32 +265,44 @@ def summed(before, own):
 
 
 @kernel
-def best_links(indptr, stops, ms, times, points):
+def best_link(links, times, point):
     """
-    Return how each point is reached fastest from, or reaches, a stop.
+    Return how a point is reached fastest from, or reaches, a stop.
 
     Parameters
     ----------
-    indptr, stops, ms : int64, int32 and int32 arrays
-        CSR of the links of each point.
+    links : StopLinks
     times : int32 array of shape (n_stops,)
-        Travel times at the stops, `NEVER` where there is no journey.
-    points : int64 array of shape (n,)
-        Some of the points.
+        Times at the stops, `NEVER` where there is no journey.
+    point : int
 
     Returns
     -------
-    int64 array of shape (n,)
+    int
         Position of the link; ties go to the first stop; -1 if there is none.
     """
-    out = np.empty(points.size, np.int64)
-    for i in range(out.size):
-        least, best, nearest = np.int64(NEVER), np.int64(-1), np.int32(0)
-        for k in range(indptr[points[i]], indptr[points[i] + 1]):
-            stop = stops[k]
-            # Travel times without a journey are never less than the first bound.
-            time = np.int64(times[stop]) + ms[k]
-            if time < least or (time == least and stop < nearest):
-                least, best, nearest = time, k, stop
-        out[i] = best
+    indptr, stops, ms = links
+    least, best, nearest = np.int64(NEVER), np.int64(-1), np.int32(0)
+    for k in range(indptr[point], indptr[point + 1]):
+        stop = stops[k]
+        # Times without a journey are never less than the first bound.
+        time = np.int64(times[stop]) + ms[k]
+        if time < least or (time == least and stop < nearest):
+            least, best, nearest = time, k, stop
+    return best
+
+
+@kernel
+def best_links(links, times):
+    """
+    Return how each point is reached fastest from, or reaches, a stop; see `best_link`.
+
+    Returns
+    -------
+    int64 array of shape (n_points,)
+        Positions of the links.
+    """
+    out = np.empty(links.indptr.size - 1, np.int64)
+    for point in range(out.size):
+        out[point] = best_link(links, times, point)
     return out
