@@ -36,7 +36,7 @@ DEMO_TABLE_MODES = {"porto_alegre": "driving", "helsinki": "walking"}
 #: Buffer distance of the demo's isochrones in metres; small, because the samples end within their cities.
 DEMO_BUFFER_M = 250
 #: Greatest values of options of ``serve``: a day, and a terabyte.
-_MOST = {"watch": 86_400, "body_limit": 1_000_000}
+_MOST = {"watch": 86_400, "idle_timeout": 86_400, "body_limit": 1_000_000}
 _OSM_ENDS = (".pbf", ".osm", ".xml", ".gz", ".bz2")
 
 

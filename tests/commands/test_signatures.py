@@ -149,6 +149,9 @@ def test_bounds_may_begin_with_a_minus(west: str) -> None:
         ("--watch", "1e10", "--watch must be at most 86,400; got 1e+10"),
         ("--watch", "nan", "--watch must be positive; got nan"),
         ("--watch", "0", "--watch must be positive; got 0.0"),
+        ("--idle-timeout", "inf", "--idle-timeout must be at most 86,400; got inf"),
+        ("--idle-timeout", "-1", "--idle-timeout must be positive; got -1.0"),
+        ("--timeout", "nan", "--timeout must be positive; got nan"),
         ("--body-limit", "inf", "--body-limit must be at most 1,000,000; got inf"),
     ],
 )

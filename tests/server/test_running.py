@@ -8,6 +8,7 @@ import base64
 import http.client
 import json
 import logging
+import math
 import os
 import re
 import signal
@@ -635,3 +636,12 @@ def test_right_requests_over_a_socket(served: Served) -> None:
         status, body = post(served, path, request)
         assert status in (200, 404), body
     assert coords(STATION) and HEADERS
+
+
+@pytest.mark.parametrize("seconds", [0, -1, 86_401, math.inf, math.nan])
+def test_connections_may_be_idle_for_a_day_at_most(tiny: tl.Network, seconds: float) -> None:
+    with (
+        pytest.raises(tl.LimitError, match="idle_s must be above 0 and at most 86,400 seconds"),
+        serve(tiny, idle_s=seconds),
+    ):
+        raise AssertionError("served")

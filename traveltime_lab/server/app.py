@@ -251,7 +251,10 @@ def _failed(error: Exception, options: Options, *, is_proto: bool = False) -> Re
         text = f"Request took longer than {options.timeout_s:g} s"
         failure = plain_failure(408, text, {"Retry-After": "60", "Connection": "close"})
     elif isinstance(error, HTTPException):
-        failure = plain_failure(error.status_code, _DESCRIPTIONS.get(error.status_code, error.detail), error.headers)
+        headers = dict(error.headers or {})
+        if "Allow" in headers:  # Starlette joins a set
+            headers["Allow"] = ", ".join(sorted(headers["Allow"].split(", ")))
+        failure = plain_failure(error.status_code, _DESCRIPTIONS.get(error.status_code, error.detail), headers)
     elif isinstance(error, InterruptedSearchError):
         # The client has gone; the status is for the log, as other servers write it.
         failure = plain_failure(499, "Client has gone")

@@ -18,6 +18,8 @@ DEFAULT_WORKERS: Final = 32
 LARGE_BODY: Final = 500_000
 #: Seconds that a connection may be idle, and that the headers of a request may take.
 DEFAULT_IDLE_S: Final = 10.0
+#: Longest time that a connection may be idle: a day.
+MOST_IDLE_S: Final = 86_400.0
 #: Connections that are open at once; further ones are answered with 503 (assumed: ten for each worker and some more).
 DEFAULT_CONNECTIONS: Final = 500
 #: Bodies of the largest size that are held at once.

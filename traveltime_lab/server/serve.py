@@ -26,7 +26,7 @@ from traveltime_lab.network.network import Network
 from traveltime_lab.search.geocoding.nominatim import Nominatim
 from traveltime_lab.server.atlas import Atlas
 from traveltime_lab.server.auth import Credentials, generate_pair
-from traveltime_lab.server.config import Options
+from traveltime_lab.server.config import MOST_IDLE_S, Options
 from traveltime_lab.server.postcodes import Zones
 from traveltime_lab.server.tls import write_certificate
 
@@ -253,9 +253,9 @@ def serve(
     body_limit : int, default 100000000
         Bytes of a request.
     timeout_s : float, default 300
-        Seconds that a request may take.
+        Seconds that a request may take; infinity for no limit.
     idle_s : float, default 10
-        Seconds that a connection may be idle, and that the headers of a request may take.
+        Seconds that a connection may be idle, and that the headers of a request may take; at most a day.
     connections : int, default 500
         Connections that are open at once; further ones are answered with 503. At most 64 fewer than the process may
         open files.
@@ -292,6 +292,8 @@ def serve(
     """
     if not number(timeout_s, "timeout_s", "seconds") > 0:
         raise LimitError(f"timeout_s must be above 0 seconds; got {timeout_s!r}")
+    if not 0 < number(idle_s, "idle_s", "seconds") <= MOST_IDLE_S:
+        raise LimitError(f"idle_s must be above 0 and at most {MOST_IDLE_S:,.0f} seconds; got {idle_s!r}")
     options = Options(
         body_limit=whole(body_limit, "body_limit", 1, 2**63 - 1, "bytes"),
         timeout_s=number(timeout_s, "timeout_s"),

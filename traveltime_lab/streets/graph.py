@@ -304,8 +304,8 @@ def _warn_of_cut_times(traversal_ms: Int64Array, topology: Topology, tables: Str
     if edges.size:
         hours, longest = costs.LONGEST_CROSSING_MS // 3_600_000, tables.edge_length_m[edges].max() / 1000.0
         warn(
-            f"{edges.size} edges without a junction take longer than {hours} hours {how}, the longest has "
-            f"{longest:,.0f} km: they are crossed in {hours} hours, and places along them are too near. "
+            f"edges without a junction take longer than {hours} hours {how} ({edges.size:,} in all, the longest has "
+            f"{longest:,.0f} km): they are crossed in {hours} hours, and places along them are too near. "
             "Check the extract, or split these edges."
         )
 
