@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import os
 import signal
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import hypothesis
@@ -57,6 +62,36 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         warm_up.compile_listed()
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """
+    Let the processes of a run share compiled modules where neither pip nor Python keeps any (PYTHONDONTWRITEBYTECODE).
+
+    Tests and notebooks start a hundred processes, each of which would compile all modules that it imports.
+    """
+    are_kept = Path(importlib.util.cache_from_source(pytest.__file__)).exists() or not sys.dont_write_bytecode
+    if getattr(config.option, "numprocesses", None) and not are_kept:
+        folder = tempfile.TemporaryDirectory(prefix="pycache-", ignore_cleanup_errors=True)
+        config.add_cleanup(folder.cleanup)
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+        os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix = folder.name
+        sys.dont_write_bytecode = False
+
+
+def _is_second() -> bool:
+    """Return whether this is the second, fourth, ... of the processes that run tests."""
+    return int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % 2 == 1
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_directory() -> Iterator[None]:
+    """Import test files from the end in every other process, so that no two compile the same ones at the same time."""
+    collector: Any = yield
+    if collector is not None and _is_second():
+        collect = collector.collect
+        collector.collect = lambda: reversed(list(collect()))
+    return collector
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """
@@ -83,6 +118,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Start with the file that takes longest, and end with the notebooks, which are short."""
+    if "PYTEST_XDIST_WORKER" in os.environ:  # all of which have to have the same order
+        items.sort(key=lambda item: (item.path.suffix == ".ipynb", item.path.parts))
     items.sort(key=lambda item: item.path.name != "test_browser.py")
     times = config.getoption("more_examples")
     if times > 1:
