@@ -99,15 +99,20 @@ def record(section: str) -> list[str]:
     return lines
 
 
-def in_new_process(section: str, **variables: str) -> list[str]:
+def in_new_process(*sections: str, **variables: str) -> dict[str, list[str]]:
     """
-    Return the lines of a section, from a process that finds all of its kernels on disk.
+    Return the lines that each of some sections adds to those before it, from a process that compiles nothing.
 
-    A first process compiles them. There, a kernel that another one calls may be compiled before Python asks for it.
+    If a first process compiles, another one follows: there, a kernel that another one calls may be compiled before
+    Python asks for it.
     """
-    code = f"import json, record; print('\\n' + json.dumps(record.record({section!r})))"
+    code = (
+        "import json, record; from traveltime_lab.kernels import cache; "
+        f"lines = {{section: record.record(section) for section in {sections!r}}}; "
+        "print('\\n' + json.dumps([lines, len(cache.compilations())]))"
+    )
     path = os.pathsep.join([str(Path(__file__).parent), str(ROOT)])
-    for attempt in ("compiling", "loading"):
+    for attempt in ("first", "second"):
         # The sample is built in both.
         sample = {"TRAVELTIME_LAB_CACHE": f"{variables['TRAVELTIME_LAB_CACHE']}/{attempt}"}
         done = subprocess.run(
@@ -117,15 +122,18 @@ def in_new_process(section: str, **variables: str) -> list[str]:
             stdout=subprocess.PIPE,
             text=True,
         )
-    found: list[str] = json.loads(done.stdout.splitlines()[-1])
-    return found
+        found, n_compiled = json.loads(done.stdout.splitlines()[-1])
+        if not n_compiled:
+            break
+    return dict(found)
 
 
 def main() -> None:
     text, known = HEADER, set[str]()
     with tempfile.TemporaryDirectory() as folder:
         for section in SECTIONS:
-            lines = in_new_process(section, NUMBA_CACHE_DIR=folder, TRAVELTIME_LAB_CACHE=f"{folder}/{section}")
+            found = in_new_process(section, NUMBA_CACHE_DIR=folder, TRAVELTIME_LAB_CACHE=f"{folder}/{section}")
+            lines = found[section]
             text += "".join(f"{line}\n" for line in [f"\n[{section}]", *lines] if line not in known)
             known.update(lines)
     (ROOT / "traveltime_lab" / "kernels" / "signatures.txt").write_text(text, encoding="utf-8")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import subprocess
 import sys
@@ -24,6 +25,20 @@ from traveltime_lab.settings import settings
 SECTIONS = ("demo", "searches", "service")
 
 
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+    """
+    What is asked for in each section and in none before it.
+
+    With what was compiled before, if anything was: what is asked for is the same.
+    """
+    from tests.kernels import record
+
+    with_service = importlib.util.find_spec("starlette") is not None
+    sections = SECTIONS if with_service else SECTIONS[:2]
+    return record.in_new_process(*sections, TRAVELTIME_LAB_CACHE=str(tmp_path_factory.mktemp("asked")))
+
+
 class TestTheList:
     def test_every_line_fits_its_kernel(self) -> None:
         for line in warm_up.listed():
@@ -43,16 +58,11 @@ class TestTheList:
 
     @pytest.mark.slow
     @pytest.mark.parametrize("section", SECTIONS)
-    def test_it_is_what_is_compiled(self, section: str, tmp_path: Path) -> None:
+    def test_it_is_what_is_compiled(self, section: str, asked: dict[str, list[str]]) -> None:
         """Otherwise run ``python tests/kernels/record.py``."""
-        if section == "service":
-            pytest.importorskip("starlette", reason="the extra 'server' is not installed")
-        from tests.kernels import record
-
-        # With what was compiled before, if anything was: what is asked for is the same.
-        asked = set(record.in_new_process(section, TRAVELTIME_LAB_CACHE=str(tmp_path)))
-        assert asked <= set(warm_up.listed()), "run python tests/kernels/record.py"
-        assert set(warm_up.listed([section])) <= asked, "run python tests/kernels/record.py"
+        if section not in asked:
+            pytest.skip("the extra 'server' is not installed")
+        assert set(asked[section]) == set(warm_up.listed([section])), "run python tests/kernels/record.py"
 
 
 class TestText:
