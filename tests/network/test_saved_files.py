@@ -348,8 +348,12 @@ def test_reports_that_cannot_be_shown(prepared_file: Path, tmp_path: Path, name:
         assert str(load_network(path).report())
 
 
-#: Parts of 500 mutations each, 5,000 together; the first 60 of the first part are in the ordinary suite.
-PARTS = [(0, 60), *(pytest.param(part, 500, marks=pytest.mark.slow) for part in range(10))]
+#: Parts of 500 mutations each, 5,000 together: the first 60 of the first part are in the ordinary suite, the first two
+#: parts in that of slow tests, and the others in that of mutations.
+PARTS = [
+    (0, 60),
+    *(pytest.param(part, 500, marks=pytest.mark.slow if part < 2 else pytest.mark.mutations) for part in range(10)),
+]
 
 
 @pytest.mark.parametrize(("part", "cases"), PARTS)
