@@ -54,7 +54,9 @@ def test_every_argument_has_an_option_with_a_text(name: str) -> None:
     if "snapping" in wanted:
         wanted |= {f"snapping_{each.name}" for each in described("Snapping").arguments}
         wanted.discard("snapping")
-    own = {"help", "id", "layer", "out", "format", "quiet", "legs"}
+    own = {"help", "id", "layer", "crs", "separator", "decimal", "out", "format", "quiet", "legs"}
+    if {"points", "origins", "origin"} & wanted:
+        own |= {"lng", "lat"}
     assert actions.keys() - own == wanted
     for action in actions.values():
         assert action.help and not {"`", '"'} & set(action.help), action.dest

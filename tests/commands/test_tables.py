@@ -119,7 +119,12 @@ def test_objects_are_json_in_csv(capfdbinary: pytest.CaptureFixture[bytes]) -> N
     [
         ([HERE, THERE, "--id", "nr"], "--id needs a file of points"),
         ([HERE, THERE, "--layer", "homes"], "--layer needs a file of points"),
-        (["homes.csv", THERE, "--layer", ",work"], "--layer has 'work' for destinations"),
+        (["homes.csv", THERE, "--layer", ",work"], "--layer has 'work' for points that are LNG,LAT"),
+        ([HERE, THERE, "--decimal", ","], "--decimal needs a file of points"),
+        (["homes.csv", THERE, "--lng", ",x"], "--lng has 'x' for points that are LNG,LAT"),
+        (["homes.csv", THERE, "--lng", "a,b,c"], "--lng must be the name of a column, or two with a comma"),
+        (["homes.csv", THERE, "--lng", "east", "--lat", "lat"], "homes.csv has no column 'east'; its columns are"),
+        ([HERE, "x.gpkg", "--separator", ";"], "--separator is for text files such as .csv; there are none"),
         (["homes.csv", THERE, "--id", "nr", "--out", "homes.csv"], "is a file that the command reads"),
         (["homes.csv", THERE, "--id", "nr", "--out", "../{folder}/homes.csv"], "is a file that the command reads"),
         ([HERE, THERE, "--pairs", "homes.csv", "--out", "homes.csv"], "is a file that the command reads"),
@@ -137,6 +142,24 @@ def test_errors(
     assert cli.main(["time-filter", "city.network", *given, "--travel-time", "600", *WALKING]) == 1
     assert words in capsys.readouterr().err
     assert (tmp_path / "homes.csv").read_bytes() == before
+
+
+def test_each_file_has_columns_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same table of times for files as the library writes them, and for others with options."""
+    monkeypatch.chdir(tmp_path)
+    places = tl.sample_points("porto_alegre").iloc[:4]
+    x, y, names = places.geometry.x, places.geometry.y, places.index
+    pd.DataFrame({"id": names, "lng": x, "lat": y}).to_csv("plain.csv", index=False)
+    metres = places.to_crs("EPSG:31982").geometry
+    pd.DataFrame({"nr": names, "Rechts": metres.x, "Hoch": metres.y}).to_csv("a.txt", sep=":", decimal=",", index=False)
+    places.rename_axis("id").reset_index().to_file("b.gpkg")
+    how = ["--travel-time", "3600", *WALKING]
+    assert cli.main(["time-filter", "city.network", "plain.csv", "plain.csv", *how, "--out", "one.csv"]) == 0
+    options = ["--id", "nr,", "--lng", "Rechts,", "--lat", "Hoch,", "--crs", "EPSG:31982,"]
+    options += ["--separator", ":", "--decimal", ","]
+    assert cli.main(["time-filter", "city.network", "a.txt", "b.gpkg", *how, *options, "--out", "two.csv"]) == 0
+    one, two = pd.read_csv("one.csv"), pd.read_csv("two.csv")
+    assert len(one) and (one["travel_time"] - two["travel_time"]).abs().max() <= 1
 
 
 def test_the_network_and_its_sources_are_not_replaced(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import geopandas as gpd
+import pandas as pd
 import pytest
+import shapely
 
 import traveltime_lab as tl
 from traveltime_lab.jobs.point_files import read_point_file
@@ -88,3 +91,78 @@ def test_amounts_that_are_decimals(text: str, number: float, tmp_path: Path) -> 
     path.write_text(f'lng,lat,people\n24.9,60.1,"{text}"\n', encoding="utf-8")
     with pytest.raises(tl.DataError, match="which is not a number"):
         read_point_file(path, numbers=["people"])
+
+
+NAMED = {"lng": "east", "lat": "north"}
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|", ":", " "])
+@pytest.mark.parametrize("decimal", [".", ","])
+def test_columns_separator_and_decimal_mark_may_be_named(separator: str, decimal: str, tmp_path: Path) -> None:
+    """With all of them named, every combination is read, also commas for both, if the numbers are quoted."""
+    lines = [separator.join(["id", "lng", "lat", "east", "north"])]
+    for label, pair in EXPECTED.items():
+        lines.append(separator.join([label, "0", "0", *(f'"{each}"'.replace(".", decimal) for each in pair)]))
+    path = tmp_path / "points.csv"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    word = {"\t": "tab", ",": "comma"}.get(separator, separator)
+    found = read_point_file(path, separator=word, decimal=decimal, **NAMED)
+    assert {label: (point.x, point.y) for label, point in found.geometry.items()} == EXPECTED
+
+
+def test_a_decimal_mark_that_is_named_settles_what_a_comma_is(tmp_path: Path) -> None:
+    path = tmp_path / "points.csv"
+    path.write_text("lng;lat;people\n24,9;60,1;12,500\n", encoding="utf-8")
+    assert read_point_file(path, numbers=["people"], decimal=",")["people"].tolist() == [12.5]
+    with pytest.raises(tl.DataError, match=r"has '24,9' as lng in row 1, which is not a number"):
+        read_point_file(path, decimal=".")
+    path.write_text("lng;lat;people\n24,9;60,1;12.500\n", encoding="utf-8")
+    with pytest.raises(tl.DataError, match=r"has '12.500' as people in row 1, which is not a number"):
+        read_point_file(path, numbers=["people"], decimal=",")
+
+
+@pytest.mark.parametrize("name", ["points.csv", "points.parquet", "points.gpkg"])
+def test_named_columns_count_before_the_others_and_have_a_crs(name: str, tmp_path: Path) -> None:
+    places = gpd.GeoSeries.from_xy([24.9414, 24.95], [60.1711, 60.18], crs="EPSG:4326")
+    metres = places.to_crs("EPSG:3067")
+    table = pd.DataFrame({"lng": [0.0, 0.0], "lat": [0.0, 0.0], "east": metres.x, "north": metres.y})
+    if name.endswith(".csv"):
+        table.to_csv(tmp_path / name, index=False)
+    elif name.endswith(".parquet"):
+        table.to_parquet(tmp_path / name)
+    else:
+        gpd.GeoDataFrame(table, geometry=places.translate(1.0), crs="EPSG:4326").to_file(tmp_path / name)
+    found = read_point_file(tmp_path / name, crs="EPSG:3067", **NAMED)
+    assert found.crs == "EPSG:3067" and shapely.distance(found.to_crs(4326).geometry, places).max() < 1e-9
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ({"lng": "long", "lat": "north"}, r"has no column 'long'; its columns are .*; did you mean 'lng'"),
+        ({"lng": "east", "lat": "norht"}, r"has no column 'norht'; its columns are .*; did you mean 'north'\?"),
+        ({"lng": "east"}, "--lng names a column of coordinates without the other; add --lat"),
+        ({"lat": "north"}, "--lat names a column of coordinates without the other; add --lng"),
+        ({"lng": "east", "lat": "east"}, "--lng and --lat both name the column 'east'; give each its own"),
+        ({"separator": ";;"}, "--separator must be one character, or one of tab, comma, .*; got ';;'"),
+        ({"separator": "e"}, "--separator must be one character"),
+        ({"decimal": "'"}, r"--decimal must be \. or a comma"),
+        ({"crs": "EPSG:0"}, "--crs must be a CRS such as EPSG:31370; got 'EPSG:0'"),
+        ({"id_column": "nr"}, "has no column 'nr'; its columns are"),
+    ],
+)
+def test_options_that_do_not_fit_the_file(how: dict[str, str], message: str, tmp_path: Path) -> None:
+    path = tmp_path / "points.csv"
+    path.write_text("lng,lat,east,north\n24.9,60.1,1,2\n", encoding="utf-8")
+    with pytest.raises(tl.TravelTimeError, match=message):
+        read_point_file(path, **how)
+
+
+def test_options_of_text_and_crs_are_refused_for_layers(tmp_path: Path) -> None:
+    path = tmp_path / "points.gpkg"
+    gpd.GeoSeries.from_xy([24.9], [60.1], crs="EPSG:4326").to_file(path)
+    for how in ({"separator": ","}, {"decimal": ","}):
+        with pytest.raises(tl.InputError, match=f"is not a text file such as .csv, which --{next(iter(how))} is for"):
+            read_point_file(path, **how)
+    with pytest.raises(tl.InputError, match="has a geometry with a CRS of its own; leave --crs out"):
+        read_point_file(path, crs="EPSG:3067")

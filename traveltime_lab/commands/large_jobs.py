@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from traveltime_lab.commands.options import add_parts, parts_of
+from traveltime_lab.commands.point_options import add_point_options, point_options
 from traveltime_lab.commands.values import kind_of, reader
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def add_commands(commands: Any, run: Callable[[argparse.Namespace], None]) -> No
     matrix.add_argument("--percentiles", metavar="NUMBERS", default="", help="with --window, such as 50,80")
     matrix.add_argument("--travel-time", metavar="S", type=int, required=True, help="maximum, in seconds")
     matrix.set_defaults(job=_matrix)
-    _add_common(matrix, "pairs per part, reachable or not; default: 20,000,000")
+    _add_common(matrix, "pairs per part, reachable or not; default: 20,000,000", 2)
 
     areas = _command(commands, "areas", "isochrones of many points as a GeoParquet dataset", run)
     areas.add_argument("network", metavar="NETWORK", help="a saved network, an OSM file or a sample")
@@ -72,7 +73,7 @@ def add_commands(commands: Any, run: Callable[[argparse.Namespace], None]) -> No
         help="maximum in seconds, or several with commas",
     )  # fmt: skip
     areas.set_defaults(job=_areas)
-    _add_common(areas, "origins per part; default: 200")
+    _add_common(areas, "origins per part; default: 200", 1)
 
 
 def _command(commands: Any, name: str, what: str, run: Callable[[argparse.Namespace], None]) -> Any:
@@ -88,16 +89,13 @@ def _command(commands: Any, name: str, what: str, run: Callable[[argparse.Namesp
     return command
 
 
-def _add_common(command: Any, part_size: str) -> None:
+def _add_common(command: Any, part_size: str, n_files: int) -> None:
     command.add_argument("--transportation", metavar="TYPE", default="driving", help="default: %(default)s")
     moment = command.add_mutually_exclusive_group()
     moment.add_argument("--departure-time", metavar="TIME", help="ISO 8601, or weekday_morning")
     moment.add_argument("--arrival-time", metavar="TIME", help="the same")
     command.add_argument("--window", metavar="S", type=int, help="timetable types: length in seconds")
-    command.add_argument("--id", metavar="COLUMN", help="column of labels; default: id, otherwise numbers from 0")
-    command.add_argument(
-        "--layer", metavar="NAME", help="layer of files with several; with a comma, those of origins and destinations"
-    )
+    add_point_options(command, n_files)
     command.add_argument("--part-size", metavar="N", type=int, help=part_size)
     command.add_argument("--workers", metavar="N", type=int, default=1, help="processes; default: %(default)s")
     command.add_argument("--quiet", action="store_true", help="no progress")
@@ -109,10 +107,9 @@ def _matrix(network: Any, options: argparse.Namespace, progress: Progress) -> st
     from traveltime_lab.jobs.matrix import write_matrix
     from traveltime_lab.jobs.point_files import read_point_file
 
-    layers = layers_of(options.layer, 2)
+    paths = (options.origins, options.destinations)
     origins, destinations = (
-        read_point_file(path, options.id, layer)
-        for path, layer in zip((options.origins, options.destinations), layers, strict=True)
+        read_point_file(path, **how) for path, how in zip(paths, point_options(options, paths), strict=True)
     )
     with _workers(options.workers) as executor:
         write_matrix(
@@ -127,7 +124,7 @@ def _areas(network: Any, options: argparse.Namespace, progress: Progress) -> str
     from traveltime_lab.jobs.point_files import read_point_file
 
     level = options.level_of_detail
-    origins = read_point_file(options.origins, options.id, *layers_of(options.layer, 1))
+    origins = read_point_file(options.origins, **point_options(options, [options.origins])[0])
     with _workers(options.workers) as executor:
         write_areas(
             network, origins, options.out, level_of_detail=int(level) if level.lstrip("-").isdecimal() else level,
@@ -154,17 +151,6 @@ def _numbers(text: str) -> list[float]:
     except ValueError as error:
         msg = f"--percentiles must be numbers with commas, such as 50,80; got {text!r}"
         raise InputError(msg) from error
-
-
-def layers_of(text: str | None, n_files: int) -> list[str | None]:
-    """Return the layer of each file, None for the only one; InputError for more layers than files."""
-    from traveltime_lab.errors import InputError
-
-    names: list[str | None] = [name or None for name in text.split(",")] if text else [None]
-    if len(names) > n_files:
-        msg = f"--layer must be the name of a layer{', or two with a comma' if n_files == 2 else ''}; got {text!r}"
-        raise InputError(msg)
-    return names * n_files if len(names) == 1 else names
 
 
 def _complete(out: Path) -> str:

@@ -26,6 +26,7 @@ from traveltime_lab.commands.options import (
     shorten_usage,
     take_negative_numbers,
 )
+from traveltime_lab.commands.point_options import add_point_options, point_options
 from traveltime_lab.commands.signatures import described
 from traveltime_lab.commands.values import pair
 
@@ -79,7 +80,7 @@ COMMANDS: Final = (
 
 _POINTS: Final = """\
 Points are read from GeoParquet, GeoPackage and other formats of GDAL, or from .csv and .parquet
-files with the columns lng and lat; one point may be written LNG,LAT.
+files with the columns lng and lat, or others (--lng, --lat); one point may be written LNG,LAT.
 """
 _EPILOG: Final = """\
 Several values of an option are separated by commas.
@@ -118,7 +119,7 @@ def add_searches(commands: Any, network_of: Callable[[str], Network]) -> None:
         for argument in function.arguments:
             add_argument(moment if argument in moments else command, argument)
         if points:
-            _add_reading(command, len(points))
+            add_point_options(command, len(points))
         if each.form != "text":
             _add_writing(command, each)
         command.add_argument("--quiet", action="store_true", help="no progress")
@@ -126,12 +127,6 @@ def add_searches(commands: Any, network_of: Callable[[str], Network]) -> None:
             add_parts(command, argument.name)
         shorten_usage(command)
         command.set_defaults(run=_run, command=each, network_of=network_of)
-
-
-def _add_reading(command: Any, n_files: int) -> None:
-    command.add_argument("--id", metavar="COLUMN", help="column of labels; default: id, otherwise numbers from 0")
-    both = "; with a comma, those of both files" if n_files == 2 else ""
-    command.add_argument("--layer", metavar="NAME", help=f"layer of files with several{both}")
 
 
 def _add_writing(command: Any, each: _Command) -> None:
@@ -210,27 +205,22 @@ def _points(options: argparse.Namespace, names: list[str], given: dict[str, Any]
     import geopandas as gpd
     import pandas as pd
 
-    from traveltime_lab.commands.large_jobs import layers_of
-    from traveltime_lab.errors import InputError
     from traveltime_lab.jobs.point_files import read_point_file
     from traveltime_lab.search.receipts.record import COLUMNS_OF
 
+    if not names:
+        return {}
     places = [pair(given[name]) for name in names]
-    for option in ("id", "layer") if names and None not in places else ():
-        if getattr(options, option) is not None:
-            raise InputError(f"--{option} needs a file of points; there is none, but LNG,LAT")
+    paths = [given[name] if place is None else None for name, place in zip(names, places, strict=True)]
     found = {}
-    layers = layers_of(options.layer, len(names)) if names else []
-    for name, layer, place in zip(names, layers, places, strict=True):
+    for name, how, place in zip(names, point_options(options, paths), places, strict=True):
         if place is not None:
-            if layer is not None and "," in options.layer:
-                raise InputError(f"--layer has {layer!r} for {name}, which are LNG,LAT and no file; leave it empty")
             index = pd.Index([0], name="id")
             found[name] = gpd.GeoDataFrame(geometry=gpd.points_from_xy(*zip(place), crs="EPSG:4326"), index=index)
             continue
         columns = given.get(COLUMNS_OF.get(name) or "", ())
         wanted = (columns,) if isinstance(columns, str) else tuple(columns)
-        table = read_point_file(given[name], options.id, layer, numbers=wanted)
+        table = read_point_file(given[name], numbers=wanted, **how)
         found[name] = table.rename_axis(index=table.index.name or "id")
     return found
 
