@@ -395,6 +395,8 @@ TARGETS = [
     }, share=0.02),
     Target("Network.explore", lambda w: w.network.explore, lambda w: {"origins": w.home}, share=0.02),
     Target("Network.stops_frame", lambda w: w.network.stops_frame, lambda w: {}),
+    Target("Network.routes_frame", lambda w: w.network.routes_frame, lambda w: {"date": "2026-01-12"}),
+    Target("Network.trips_frame", lambda w: w.network.trips_frame, lambda w: {"date": "2026-01-12"}),
     Target("Network.report service", lambda w: w.network.report().service, lambda w: {"week": "2026-01-12"}),
     Target("Network.report expiry", lambda w: w.network.report().expiry, lambda w: {"on": "2026-01-12"}),
     Target("Network.report to_html", lambda w: w.network.report().to_html, lambda w: {"path": w.folder / "r.html"}),

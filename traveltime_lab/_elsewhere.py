@@ -20,7 +20,8 @@ FUNCTIONS: Final = {
 ATTRIBUTES: Final = {
     "nodes": "nodes_frame()", "nodes_df": "nodes_frame()", "gdf_nodes": "nodes_frame()", "vertices": "nodes_frame()",
     "edges": "edges_frame()", "edges_df": "edges_frame()", "gdf_edges": "edges_frame()", "links": "edges_frame()",
-    "stops": "stops_frame()", "graph": "to_networkx()", "g": "to_networkx()", "to_graph": "to_networkx()",
+    "stops": "stops_frame()", "routes": "routes_frame()", "lines": "routes_frame()", "trips": "trips_frame()",
+    "graph": "to_networkx()", "g": "to_networkx()", "to_graph": "to_networkx()",
     "bbox": "bounds", "extent": "bounds", "total_bounds": "bounds", "precompute": "prepare(...)",
     "get_nearest": "traveltime_lab.snap(network, ...)", "get_node_ids": "traveltime_lab.snap(network, ...)",
     "nearest_pois": "traveltime_lab.nearest(network, ...)",

@@ -92,6 +92,20 @@ def today(timezone: str) -> dt.date:
     return dt.datetime.now(ZoneInfo(timezone)).date()
 
 
+def as_date(value: Any, name: str) -> dt.date:
+    """Return a date, or a text in ISO 8601, as a date."""
+    try:
+        if isinstance(value, str):
+            return dt.date.fromisoformat(value.strip())
+        # NaT is a datetime, too, and differs from itself.
+        if isinstance(value, dt.date) and value == value:
+            return dt.date(value.year, value.month, value.day)
+    except ValueError:
+        pass
+    msg = f"{name} must be a date such as datetime.date(2026, 1, 31) or '2026-01-31'; got {value!r}"
+    raise InputError(msg)
+
+
 def resolve_moments(departure_time: Any, arrival_time: Any, timezone: str) -> tuple[Moment | None, bool]:
     """
     Return the departure or arrival time of a search, and which of the two it is.

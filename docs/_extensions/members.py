@@ -9,7 +9,16 @@ from __future__ import annotations
 #: For each class, the members under each heading; an empty heading is the class itself.
 MEMBERS: dict[str, dict[str, list[str]]] = {
     "Network": {
-        "Look at it": ["report", "plot", "explore", "nodes_frame", "edges_frame", "stops_frame"],
+        "Look at it": [
+            "report",
+            "plot",
+            "explore",
+            "nodes_frame",
+            "edges_frame",
+            "stops_frame",
+            "routes_frame",
+            "trips_frame",
+        ],
         "Facts": ["bounds", "crs", "is_left_hand", "n_nodes", "n_edges", "typical_day"],
         "Change it": ["with_changes", "changes"],
         "Prepare and save it": ["prepare", "prepared", "save"],

@@ -14,7 +14,7 @@ from traveltime_lab.errors import InputError
 from traveltime_lab.kernels import cache
 from traveltime_lab.modes.transportation import Transportation, as_transportation
 from traveltime_lab.moments import resolve_moment
-from traveltime_lab.network import exports, frames, prepared, prepared_file, views
+from traveltime_lab.network import exports, frames, prepared, prepared_file, timetable_frames, views
 from traveltime_lab.network.data import NetworkData, parts_of
 from traveltime_lab.network.file import Contents, write_file
 from traveltime_lab.network.history import History
@@ -163,6 +163,8 @@ class Network(NetworkData):
     nodes_frame = frames.nodes_frame
     edges_frame = frames.edges_frame
     stops_frame = views.stops_frame
+    routes_frame = timetable_frames.routes_frame
+    trips_frame = timetable_frames.trips_frame
     plot = views.plot
     explore = views.explore
     to_networkx = exports.to_networkx

@@ -19,7 +19,7 @@ from traveltime_lab._files import write_bytes
 from traveltime_lab.errors import InputError
 from traveltime_lab.modes.table import BASE_MODES
 from traveltime_lab.modes.transportation import Transportation
-from traveltime_lab.moments import today
+from traveltime_lab.moments import as_date, today
 from traveltime_lab.network.doubtful_speeds import doubtful_speeds
 from traveltime_lab.network.frames import edges_frame
 from traveltime_lab.network.report_figure import figure
@@ -89,7 +89,7 @@ class Report(dict[str, Any]):
         >>> print(sentences[3].partition(";")[0])
         1,476 of 4,231 stops are not on these streets: the extract is smaller than the timetable
         """
-        return verdict(self, None if on is None else _date(on, "on"))
+        return verdict(self, None if on is None else as_date(on, "on"))
 
     def __str__(self) -> str:
         """Return the verdict, and one line per entry that is not zero."""
@@ -205,7 +205,7 @@ class Report(dict[str, Any]):
         >>> list(hours.columns)
         ['feed', 'date', 'hour', 'departures']
         """
-        return departures_by_hour(self._transit("service").timetable, None if week is None else _date(week, "week"))
+        return departures_by_hour(self._transit("service").timetable, None if week is None else as_date(week, "week"))
 
     def expiry(self, on: dt.date | str | None = None) -> pd.DataFrame:
         """
@@ -234,7 +234,7 @@ class Report(dict[str, Any]):
         [44, 213]
         """
         transit = self._transit("expiry")
-        day = today(transit.timezone) if on is None else _date(on, "on")
+        day = today(transit.timezone) if on is None else as_date(on, "on")
         dates = transit.timetable.dates()
         left = [None if last is None else (last - day).days for last in dates["last"]]
         table = pd.DataFrame({"feed": list(transit.timetable.report())})
@@ -407,20 +407,6 @@ class Report(dict[str, Any]):
             msg = f"{asked}() needs a timetable, which the network has not; build it with gtfs=, a GTFS feed"
             raise InputError(msg)
         return transit
-
-
-def _date(value: Any, name: str) -> dt.date:
-    """Return a date, or a text in ISO 8601, as a date."""
-    try:
-        if isinstance(value, str):
-            return dt.date.fromisoformat(value.strip())
-        # NaT is a datetime, too, and differs from itself.
-        if isinstance(value, dt.date) and value == value:
-            return dt.date(value.year, value.month, value.day)
-    except ValueError:
-        pass
-    msg = f"{name} must be a date such as datetime.date(2026, 1, 31) or '2026-01-31'; got {value!r}"
-    raise InputError(msg)
 
 
 def connectivity(streets: StreetLayer) -> dict[str, Any]:
