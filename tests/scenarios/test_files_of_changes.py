@@ -30,6 +30,7 @@ EVERY = [
     tl.AddStop("n", 0.5, 0.25, stop_name="Nook"),
     tl.AddLine("X", ["x", "n"], headway=600, start="6:00", end="22:00", speed=25, dwell=20, days="monday"),
     tl.AddLine("Y", ["x", "n", "y"], headway=600, start="6:00", end="22:00", times=[60, 90], both_directions=False),
+    tl.CloseStreets(streets="Main Street", near=[shapely.Point(0.5, 0.25), (1, 2)], distance=50, beside=20),
 ]
 
 
@@ -39,6 +40,7 @@ def test_every_kind_comes_back(tmp_path: Path) -> None:
     assert tl.load_changes(path) == EVERY
     text = json.loads(path.read_text(encoding="utf-8"))
     assert (text["format"], text["version"], len(text["changes"])) == ("traveltime_lab.changes", 1, len(EVERY))
+    assert text["changes"][-1]["near"] == [[0.5, 0.25], [1.0, 2.0]]
     assert text["changes"][4] == {"change": "RemoveRoutes", "routes": ["a", "b"], "feed": "bus"}
     assert text["changes"][0]["polygon"]["type"] == "Polygon" and "Brücke" in path.read_text(encoding="utf-8")
     assert repr(tl.load_changes(path)[5]) == repr(EVERY[5])

@@ -173,7 +173,7 @@ def test_turn_restrictions_hold_on_split_streets() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda: tl.CloseStreets(), "CloseStreets needs at least one of polygon, ways and edges"),
+        (lambda: tl.CloseStreets(), "CloseStreets needs at least one of polygon, ways, edges, streets and near"),
         (lambda: tl.CloseStreets(shapely.Polygon()), "polygon is empty; give a polygon with an area"),
         (lambda: tl.CloseStreets(PLACES.iloc[:0]), "polygon is empty; give at least one shape"),
         (lambda: tl.CloseStreets(PLACES), "polygon must be a polygon in EPSG:4326, or a GeoDataFrame of polygons"),

@@ -179,6 +179,35 @@ def place(lng: Any, lat: Any) -> tuple[float, float]:
     return x, y
 
 
+def places_of(value: Any, what: str = "near") -> tuple[tuple[float, float], ...]:
+    """Return positions in EPSG:4326, of Points, (lng, lat) pairs, one or a list of them, or a table with a CRS."""
+    value = value.tolist() if isinstance(value, np.ndarray) else value
+    if hasattr(value, "to_crs"):
+        shapes: list[Any] = [_shape_of(value, what)]
+        shapes = list(shapes[0].geoms) if hasattr(shapes[0], "geoms") else shapes
+    elif isinstance(value, shapely.Point) or _is_pair(value):
+        shapes = [value]
+    else:
+        shapes = list(items(value, what, "Points or (lng, lat) pairs"))
+    found = []
+    for each in shapes:
+        if isinstance(each, shapely.Point) and not each.is_empty:
+            found.append(place(each.x, each.y))
+        elif _is_pair(each):
+            found.append(place(*each))
+        else:
+            raise InputError(f"{what} must be Points or (lng, lat) pairs in EPSG:4326; got {_kind(each)}")
+    return tuple(dict.fromkeys(found))
+
+
+def _is_pair(value: Any) -> bool:
+    return isinstance(value, list | tuple) and len(value) == 2 and not any(map(_is_place, value))
+
+
+def _is_place(value: Any) -> bool:
+    return isinstance(value, list | tuple | shapely.Geometry)
+
+
 def clock(value: Any, what: str) -> str:
     """Return a time of a service date as ``HH:MM:SS``; hours of 24 and more are those after midnight."""
     if isinstance(value, dt.time):

@@ -17,8 +17,8 @@ from traveltime_lab._arrays import FloatArray, IndexArray, indptr_of
 from traveltime_lab.crs import LocalFrame, line_length_m
 from traveltime_lab.errors import InputError
 from traveltime_lab.modes.table import BASE_MODES, STREET_MODES
+from traveltime_lab.scenarios.selection import edges_in_box, lines_of
 from traveltime_lab.scenarios.street_changes import AddStreet
-from traveltime_lab.scenarios.streets import edges_in_box, lines_of
 from traveltime_lab.streets.layer import bounds_of
 from traveltime_lab.streets.tables import ACCESS_NO, ACCESS_YES, USE_DTYPES, StreetTables
 

@@ -5,22 +5,34 @@ Changes of streets: close, reopen, add, and give other speeds.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from traveltime_lab._checks import flag, one_of, words
 from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.errors import InputError
 from traveltime_lab.modes.table import BASE_MODES
-from traveltime_lab.scenarios.changes import Change, a_number, edges, integers, line_of, modes, polygon_of
+from traveltime_lab.scenarios.changes import (
+    Change,
+    a_number,
+    edges,
+    integers,
+    line_of,
+    modes,
+    places_of,
+    polygon_of,
+    texts,
+)
 
 #: Range of valid speeds in km/h, as of `add_speeds`.
 MIN_KPH, MAX_KPH = 0.1, 500.0
+#: Greatest distances from points and beside streets, in metres.
+MOST_NEAR_M, MOST_BESIDE_M = 50_000.0, 200.0
 
 
 @dataclass(frozen=True)
 class Selection(Change):
-    """Streets by polygon, OSM way or edge."""
+    """Streets by polygon, OSM way, edge, name, or near points."""
 
     shapes: ClassVar[frozenset[str]] = frozenset({"polygon"})
 
@@ -28,6 +40,10 @@ class Selection(Change):
     ways: Any = ()
     edges: Any = ()
     modes: Any = BASE_MODES
+    streets: Any = field(default=(), kw_only=True)
+    near: Any = field(default=(), kw_only=True)
+    distance: float | None = field(default=None, kw_only=True)
+    beside: float = field(default=0.0, kw_only=True)
 
     def __post_init__(self) -> None:
         """Check the selection."""
@@ -37,9 +53,23 @@ class Selection(Change):
             ways=integers(self.ways, "ways"),
             edges=edges(self.edges, "edges"),
             modes=modes(self.modes),
+            streets=() if self._is_none(self.streets) else texts(self.streets, "streets"),
+            near=() if self._is_none(self.near) else places_of(self.near),
+            beside=a_number(self.beside, "beside", 0.0, MOST_BESIDE_M, "metres"),
         )
-        if self.polygon is None and not self.ways and not self.edges:
-            raise InputError(f"{type(self).__name__} needs at least one of polygon, ways and edges")
+        if "" in self.streets:
+            raise InputError("streets has an empty name; give names as in edges_frame()['name']")
+        if bool(self.near) != (self.distance is not None):
+            raise InputError(f"{type(self).__name__} needs both near and distance, in metres, or neither")
+        if self.distance is not None:
+            self._put(distance=a_number(self.distance, "distance", 0.1, MOST_NEAR_M, "metres"))
+        if self.polygon is None and not (self.ways or self.edges or self.streets or self.near):
+            raise InputError(f"{type(self).__name__} needs at least one of polygon, ways, edges, streets and near")
+
+    @staticmethod
+    def _is_none(value: Any) -> bool:
+        """Return whether an argument stands for nothing."""
+        return value is None or (isinstance(value, list | tuple) and not value)
 
 
 @explained_keywords
@@ -66,6 +96,20 @@ class CloseStreets(Selection):
         where a new street has split it.
     modes : str or sequence of str, default ("walking", "cycling", "driving")
         Modes to close the streets to.
+    streets : str or sequence of str, default ()
+        Close the streets with these names, in capitals or not: all edges whose ``name`` in `Network.edges_frame` is one
+        of them.
+    near : Point, (lng, lat), sequence of these, GeoDataFrame or GeoSeries, optional
+        Close every street that comes within `distance` of one of these points, from junction to junction, at all
+        levels; no ferries. With `streets`, only those of the streets with these names. Points without a table are in
+        EPSG:4326.
+    distance : float, optional
+        Metres from `near`, 0.1 to 50,000.
+    beside : float, default 0
+        Close also what runs beside the selected streets, within this number of metres (0 to 200), such as the
+        cycleways and footways of a bridge: streets that lead along them for half of their length or more, and have the
+        same name or are off the ground (bridges, piers and tunnels) as they are. Networks from osmnx do not have what
+        is off the ground.
     name : str, default ""
         A name for reports.
 
@@ -83,6 +127,12 @@ class CloseStreets(Selection):
     >>> scenario = network.with_changes([tl.CloseStreets(ways=way, modes="driving", name="works")])
     >>> scenario.report()["changes"]
     {"1. CloseStreets 'works'": '2 edges, 0.38 km, closed to driving'}
+
+    A bridge by its name, with the cycleways on it:
+
+    >>> change = tl.CloseStreets(streets="Pitkäsilta", beside=20)
+    >>> print(tl.sample_network("helsinki").with_changes(change).report()["changes"]["1. CloseStreets"])
+    4 edges, 0.22 km, closed to walking, cycling and driving; 2 edges, 0.11 km, of them beside the others
     """
 
 
@@ -96,7 +146,7 @@ class ReopenStreets(Selection):
 
     Parameters
     ----------
-    polygon, ways, edges, modes, name
+    polygon, ways, edges, modes, streets, near, distance, beside, name
         As in `CloseStreets`.
 
     Examples
@@ -129,6 +179,8 @@ class SetSpeed(Selection):
         The new speed in km/h, 0.1 to 500.
     factor : float, optional
         Number by which to multiply speeds, 0.01 to 100. Either `kph` or `factor` is needed.
+    streets, near, distance, beside
+        As in `CloseStreets`.
     name : str, default ""
         A name for reports.
 

@@ -9,13 +9,12 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
-import shapely
 
-from traveltime_lab._arrays import AnyArray, BoolArray, IndexArray, Int64Array, chosen_rows
-from traveltime_lab._checks import did_you_mean
+from traveltime_lab._arrays import AnyArray, BoolArray, IndexArray, Int64Array
 from traveltime_lab.errors import InputError, LimitError
 from traveltime_lab.scenarios.changes import Change
-from traveltime_lab.scenarios.edge_names import edges_of, named
+from traveltime_lab.scenarios.edge_names import named
+from traveltime_lab.scenarios.selection import selected
 from traveltime_lab.scenarios.street_changes import (
     MAX_KPH,
     MIN_KPH,
@@ -53,7 +52,7 @@ def with_names(tables: StreetTables, change: Change) -> Change:
 def apply(tables: StreetTables, change: Change) -> tuple[StreetTables, str]:
     """Apply a change that selects streets; return the tables, and its effect, for reports."""
     assert isinstance(change, Selection)
-    chosen = _chosen(tables, change)
+    chosen, beside = selected(tables, change)
     if isinstance(change, SetSpeed):
         how = f"factor {change.factor:g}" if change.kph is None else f"{change.kph:g} km/h"
         done = f"{how} for {_and(change.modes)}"
@@ -63,64 +62,22 @@ def apply(tables: StreetTables, change: Change) -> tuple[StreetTables, str]:
         done = f"{'closed' if closes else 'reopened'} to {_and(change.modes)}"
         changed = with_uses(tables, chosen, lambda uses: _with_access(uses, change.modes, closes=closes))
     is_other = changed.edge_use != tables.edge_use
-    km = float(tables.edge_length_m[is_other].sum() / 1000)
-    fact = f"{int(is_other.sum()):,} edge{'' if is_other.sum() == 1 else 's'}, {km:,.2f} km, {done}"
+    fact = f"{_counted(tables, is_other)}, {done}"
+    is_beside = np.zeros(is_other.size, np.bool_)
+    is_beside[beside] = True
+    if (is_other & is_beside).any():
+        fact = f"{fact}; {_counted(tables, is_other & is_beside)}, of them beside the others"
     return changed, fact
+
+
+def _counted(tables: StreetTables, edges: BoolArray) -> str:
+    """Return the number of some edges and their length in words."""
+    n, km = int(edges.sum()), float(tables.edge_length_m[edges].sum() / 1000)
+    return f"{n:,} edge{'' if n == 1 else 's'}, {km:,.2f} km"
 
 
 def _and(names: tuple[str, ...]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
-
-
-def _chosen(tables: StreetTables, change: Selection) -> IndexArray:
-    """Return the edges that a change selects, which names edges."""
-    chosen = np.zeros(tables.edge_from.size, np.bool_)
-    if change.ways:
-        ways = np.array(change.ways, np.int64)
-        unknown = ways[~np.isin(ways, tables.edge_way_id)]
-        if unknown.size:
-            raise InputError(
-                f"{change.title}: the network has no OSM way {int(unknown[0])}; see edges_frame()['way_id']"
-                f"{did_you_mean(int(unknown[0]), np.unique(tables.edge_way_id))}"
-            )
-        chosen |= np.isin(tables.edge_way_id, ways)
-    if change.edges:
-        chosen[edges_of(tables, change.edges, change.title)] = True
-    if change.polygon is not None:
-        chosen |= _in_polygon(tables, change.polygon, by_midpoint=isinstance(change, SetSpeed))
-    return np.flatnonzero(chosen)
-
-
-def _in_polygon(tables: StreetTables, polygon: shapely.Geometry, *, by_midpoint: bool) -> BoolArray:
-    """Return which edges, without ferries, meet a polygon, or have their midpoint in it."""
-    found = np.zeros(tables.edge_from.size, np.bool_)
-    near = edges_in_box(tables, polygon.bounds)
-    near = near[~tables.uses["is_ferry"].to_numpy()[tables.edge_use[near]]]
-    lines = lines_of(tables, near)
-    if by_midpoint:
-        lines = shapely.line_interpolate_point(lines, 0.5, normalized=True)
-    shapely.prepare(polygon)
-    found[near[shapely.intersects(polygon, lines)]] = True
-    return found
-
-
-def edges_in_box(tables: StreetTables, box: tuple[float, float, float, float]) -> IndexArray:
-    """Return the edges whose bounding boxes meet a box in degrees."""
-    west, south, east, north = box
-    begins = tables.coord_indptr[:-1]
-    is_near = np.minimum.reduceat(tables.coord_lng, begins) <= east
-    is_near &= np.maximum.reduceat(tables.coord_lng, begins) >= west
-    is_near &= np.minimum.reduceat(tables.coord_lat, begins) <= north
-    is_near &= np.maximum.reduceat(tables.coord_lat, begins) >= south
-    return np.flatnonzero(is_near)
-
-
-def lines_of(tables: StreetTables, edges: IndexArray) -> np.ndarray:
-    """Return the lines of some edges in EPSG:4326."""
-    indptr, at = chosen_rows(tables.coord_indptr, edges)
-    owner = np.repeat(np.arange(edges.size), np.diff(indptr))
-    places = np.column_stack([tables.coord_lng[at], tables.coord_lat[at]])
-    return np.asarray(shapely.linestrings(places, indices=owner)) if edges.size else np.zeros(0, object)
 
 
 def with_uses(tables: StreetTables, edges: IndexArray, changed: Callable[[pd.DataFrame], pd.DataFrame]) -> StreetTables:
