@@ -135,7 +135,7 @@ class Network(NetworkData):
         >>> print(scenario.report()["changes"]["1. CloseStreets 'fair'"])
         78 edges, 4.51 km, closed to driving
         """
-        applied = apply_changes(self.tables, self.timetable, self.timezone, changes_of(changes))
+        applied = apply_changes(self.tables, self.timetable, self.timezone, changes_of(changes), self.typical_day)
         added = applied.changes
         history = History(
             (*self.history.changes, *added),

@@ -4,6 +4,7 @@ Apply the changes of a scenario to streets and timetable.
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -59,7 +60,11 @@ def changes_of(value: Any) -> tuple[Change, ...]:
 
 
 def apply_changes(
-    tables: StreetTables, timetable: Timetable | None, timezone: str, changes: Sequence[Change]
+    tables: StreetTables,
+    timetable: Timetable | None,
+    timezone: str,
+    changes: Sequence[Change],
+    day: dt.date | None = None,
 ) -> Applied:
     """
     Apply changes, one after the other.
@@ -75,6 +80,8 @@ def apply_changes(
     timezone : str
         Time zone of the network, that of new lines.
     changes : sequence of Change
+    day : date, optional
+        The date whose departures are counted for reports.
 
     Raises
     ------
@@ -91,7 +98,7 @@ def apply_changes(
         elif transit is None:
             raise InputError(f"{change.title} needs a timetable, which this network has not; build it with gtfs=[...]")
         else:
-            transit, fact = timetables.apply(transit, change, timezone)
+            transit, fact = timetables.apply(transit, change, timezone, day)
         facts.append(fact)
     if transit is not None and transit is not timetable:
         transit = timetables.settled(transit)

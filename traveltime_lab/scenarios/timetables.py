@@ -4,6 +4,7 @@ Apply changes to a timetable.
 
 from __future__ import annotations
 
+import datetime as dt
 from dataclasses import replace
 from typing import Any
 
@@ -25,13 +26,14 @@ from traveltime_lab.scenarios.transit_changes import (
     ShiftTrips,
 )
 from traveltime_lab.scenarios.trips import TripCopies, with_trips, without_stops
+from traveltime_lab.transit.departures import by_route
 from traveltime_lab.transit.timetable import Timetable
 
 #: Changes of a timetable.
 KINDS = (RemoveRoutes, RemoveStops, ScaleHeadway, SetHeadway, ShiftTrips, AddStop, AddLine)
 
 
-def apply(timetable: Timetable, change: Change, timezone: str) -> tuple[Timetable, str]:
+def apply(timetable: Timetable, change: Change, timezone: str, day: dt.date | None = None) -> tuple[Timetable, str]:
     """
     Apply a change to a timetable.
 
@@ -42,6 +44,8 @@ def apply(timetable: Timetable, change: Change, timezone: str) -> tuple[Timetabl
         One of `KINDS`.
     timezone : str
         Time zone of new lines.
+    day : date, optional
+        The date whose departures are counted; the first on which a line runs if it does not run then.
 
     Returns
     -------
@@ -73,11 +77,11 @@ def apply(timetable: Timetable, change: Change, timezone: str) -> tuple[Timetabl
     changed = timetable
     if isinstance(change, ScaleHeadway):
         changed = scale_headway(timetable, change, trips)
-        return changed, f"headways times {change.factor:g}: {_before_after(timetable, changed)}"
+        return changed, f"headways times {change.factor:g}: {_before_after(timetable, changed, trips, day)}"
     if isinstance(change, SetHeadway):
         changed = set_headway(timetable, change, trips)
         times = f"{change.start} to {change.end}"
-        return changed, f"a headway of {change.seconds} s from {times}: {_before_after(timetable, changed)}"
+        return changed, f"a headway of {change.seconds} s from {times}: {_before_after(timetable, changed, trips, day)}"
     changed = shift_trips(timetable, change, trips)
     return (
         changed,
@@ -97,8 +101,18 @@ def _count(n: int, what: str) -> str:
     return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
-def _before_after(before: Timetable, after: Timetable) -> str:
-    return f"{before.n_trips:,} trips before, {after.n_trips:,} after"
+def _before_after(before: Timetable, after: Timetable, trips: IndexArray, day: dt.date | None) -> str:
+    """Return in words how many departures the line of some trips has on a day, before and after a change."""
+    if not trips.size:
+        return "no departures, before and after"
+    route = int(before.hot.trip_route[trips[0]])
+    if day is None or not by_route(before, day)[route]:
+        first, last = (bound[before.hot.trip_service[trips]] for bound in before.services.spans())
+        if not (first <= last).any():
+            return "no day with departures"
+        day = dt.date.fromordinal(int(first[first <= last].min()))
+    counts = [int(by_route(each, day)[route]) for each in (before, after)]
+    return f"{_count(counts[0], 'departure')} on {day} before, {counts[1]:,} after"
 
 
 def rows(table: str, column: str, what: str, timetable: Timetable, ids: tuple[str, ...], change: Any) -> Int32Array:

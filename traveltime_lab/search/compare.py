@@ -21,6 +21,7 @@ CHANGES: Final = ("gained", "lost", "more", "less", "same")
 _DTYPE: Final = pd.CategoricalDtype(list(CHANGES))
 #: Columns that tell rows of a result apart, in the order of the result.
 _KEYS: Final = ("origin", "destination", "search_id", "cell", "departure_time", "travel_time", "distance")
+_ROUTE_KEYS: Final = ("feed", "route_id", "short_name")
 #: Columns of cells that may be compared, the first that there is.
 _CELL_VALUES: Final = ("mean", "min", "max", "share_reachable")
 #: Cylindrical equal-area projection of the world, for square metres.
@@ -36,18 +37,18 @@ def compare(before: Any, after: Any, *, column: str | None = None) -> pd.DataFra
     ----------
     before, after : DataFrame or GeoDataFrame
         Results of the same call on two networks, from `time_filter` (a row for each pair, or a matrix), `time_map`,
-        `distance_map`, `h3_cells`, `geohash_cells` or `accessibility`.
+        `distance_map`, `h3_cells`, `geohash_cells`, `accessibility` or `Network.routes_frame`.
     column : str, optional
-        The column to compare. Default: ``travel_time`` of pairs, ``mean`` of cells (or ``min`` or ``max``), and the
-        value of accessibility if there is one only. Areas and matrices have none.
+        The column to compare. Default: ``travel_time`` of pairs, ``mean`` of cells (or ``min`` or ``max``), the
+        value of accessibility if there is one only, and ``n_departures`` of routes. Areas and matrices have none.
 
     Returns
     -------
     DataFrame or GeoDataFrame
         The columns that tell the rows apart, and: ``before`` and ``after`` (float64, NaN where there is no value),
         ``increase`` (``after - before``, NaN if one of them is missing) and ``change`` (categorical): ``"gained"``
-        if there is a value after only, such as a destination that was out of reach, ``"lost"`` if before only,
-        ``"more"``, ``"less"`` or ``"same"``, NA if there is neither. Pairs of a matrix are rows, too.
+        if there is a value after only, such as a destination that was out of reach or a new line, ``"lost"`` if before
+        only, ``"more"``, ``"less"`` or ``"same"``, NA if there is neither. Pairs of a matrix are rows, too.
 
         Areas have two rows each, with the ``change`` ``"gained"`` and ``"lost"`` and the polygon of what was gained or
         lost, which may be empty. ``before`` and ``after`` are square metres of the whole area, and ``increase`` those
@@ -90,6 +91,8 @@ def compare(before: Any, after: Any, *, column: str | None = None) -> pd.DataFra
         name = column or "travel_time"
         keys = [key for key in keys if key in ("origin", "destination", "search_id")]
         return _keyed(before, after, keys, name)
+    if kind == "routes":
+        return _keyed(before, after, list(_ROUTE_KEYS), column or "n_departures")
     if kind == "cells":
         name = column or next((each for each in _CELL_VALUES if each in before.columns), "mean")
         return _keyed(before, after, [key for key in keys if key != "distance"], name)
@@ -110,6 +113,8 @@ def _kind(table: Any, name: str) -> str:
         return "cells"
     if {"origin", "destination"} <= columns:
         return "pairs"
+    if {*_ROUTE_KEYS, "n_departures"} <= columns:
+        return "routes"
     if isinstance(table, gpd.GeoDataFrame) and table.active_geometry_name is not None:
         shapes = np.asarray(table.geometry.array)
         is_point = shapely.get_type_id(shapes) == 0
@@ -119,7 +124,9 @@ def _kind(table: Any, name: str) -> str:
             return "areas"
     elif len(columns) and all(pd.api.types.is_numeric_dtype(dtype) for dtype in table.dtypes):
         return "a matrix"
-    raise InputError(f"{name} is no result of time_filter, time_map, distance_map, cells or accessibility")
+    raise InputError(
+        f"{name} is no result of time_filter, time_map, distance_map, cells, accessibility or routes_frame"
+    )
 
 
 def _floats(table: pd.DataFrame, column: str, name: str) -> pd.Series:
