@@ -22,6 +22,7 @@ from traveltime_lab.server.app import create_app
 from traveltime_lab.server.atlas import Atlas
 from traveltime_lab.server.auth import Credentials
 from traveltime_lab.server.config import Options
+from traveltime_lab.server.contract import limits
 from traveltime_lab.server.page.sessions import Sessions
 from traveltime_lab.server.serve import serve
 
@@ -176,6 +177,7 @@ def test_what_the_page_is_told(porto_alegre: Network, tiny: Network, sessions: S
     assert {"type": "bus", "label": "bus only"} in timetable["modes"]
     assert street["dates"] is None and {mode["type"] for mode in street["modes"]} >= {"walking", "driving"}
     assert (told["most_minutes"], told["most_searches"], told["most_targets"]) == (240, len(style.ORIGIN_COLOURS), 2000)
+    assert told["most_areas"] == limits.MAX_SEARCHES
     assert told["tile_px"] == basemap.TILE_PX and "{layer}/{z}/{x}/{y}" in told["tiles"]
 
 

@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import geopandas as gpd
+import pandas as pd
 import pytest
 
 from tests.support import browsing
@@ -34,6 +36,8 @@ pytestmark = [
 
 #: Kernels may have to be compiled first.
 PATIENCE_MS = 180_000
+#: Latitude and longitude of the market hall.
+MARKET = (-30.0276, -51.2278)
 PASTED = """name, lat, lng
 -30.027565, -51.227811, Mercado, Centro
 Rodoviária; -30.023285; -51.218856
@@ -282,6 +286,79 @@ def test_a_route_goes_with_what_it_was_asked_for(url: Served, visit: Callable[..
         assert route.text_content() == "", name
         assert page.locator(".leaflet-route-pane path").count() == 0, name
         page.locator(".trip").wait_for(state="detached")
+
+
+@pytest.mark.slow
+def test_places_rings_and_files(url: Served, visit: Callable[..., Page], tmp_path: Path) -> None:
+    page = visit(url, 1400)
+    sign_in(page, url)
+    field = page.get_by_label("Place or address")
+    field.fill("Nowhere at all 12345")
+    field.press("Enter")
+    until_text(page.locator("#find-note"), lambda text: "no place called Nowhere at all 12345" in text)
+    field.fill("Mercado Público")
+    page.get_by_role("button", name="Find", exact=True).click()
+    found = page.locator("#found button")
+    found.first.wait_for()
+    assert page.locator("#find-note").text_content() == "" and found.count() <= 6
+    picture(page, "7-places")
+    first = areas(page, found.first.click)
+    assert len(first["features"]) == 1 and found.count() == 0
+    until_text(page.locator("#origins .name"), lambda text: "Mercado" in text)
+    assert page.evaluate(HOLDS_MARKER)
+    lat, lng = MARKET
+    place = json.loads(
+        page.evaluate("fetch('v4/geocoding/search?query=Mercado%20P%C3%BAblico&limit=1').then(a => a.text())")
+    )
+    assert abs(place["features"][0]["geometry"]["coordinates"][0] - lng) < 0.01
+    assert abs(place["features"][0]["geometry"]["coordinates"][1] - lat) < 0.01
+
+    three = areas(page, lambda: page.get_by_label("Rings").select_option("3"))
+    assert page.locator("#rings-note").text_content() == "5, 10, 15 min"
+    ids = {feature["properties"]["search_id"] for feature in three["features"]}
+    assert ids == {f"origin 1, {minutes} min" for minutes in (5, 10, 15)}
+    until_text(page.locator("#status"), lambda text: "5 min" in text and "15 min" in text and text.count("km²") == 3)
+    assert page.locator(".leaflet-areas-pane path").count() == 3
+    picture(page, "8-rings")
+
+    def saved(name: str) -> str:
+        with page.expect_download() as caught:
+            page.get_by_role("button", name=name).click()
+        caught.value.save_as(tmp_path / caught.value.suggested_filename)
+        return str(caught.value.suggested_filename)
+
+    name = saved("Download areas (GeoJSON)")
+    assert name == "areas-porto-alegre-walking-5-10-15-min.geojson"
+    content = json.loads((tmp_path / name).read_text("utf-8"))
+    assert "OpenStreetMap" in content["attribution"]
+    table = gpd.read_file(tmp_path / name)
+    assert table["minutes"].tolist() == [15, 10, 5] and "Mercado" in table["origin"][0]
+    answered = {each["properties"]["search_id"]: each["geometry"] for each in three["features"]}
+    assert {each["properties"]["search_id"]: each["geometry"] for each in content["features"]} == answered
+    sizes = table.to_crs(31982).area
+    assert sizes.is_monotonic_decreasing and table.geometry[0].covers(table.geometry[2].buffer(-1e-4))
+
+    page.get_by_label("adds a pin").check()
+    areas(page, lambda: page.mouse.click(*point(page, 0.55, 0.55)))
+    union = areas(page, lambda: page.get_by_label("union").check())
+    assert {"union, 5 min", "union, 10 min", "union, 15 min"} <= {
+        feature["properties"]["search_id"] for feature in union["features"]
+    }
+    picture(page, "9-union-of-rings")
+    name = saved("Download areas (GeoJSON)")
+    assert gpd.read_file(tmp_path / name)["search_id"].tolist() == ["union, 15 min", "union, 10 min", "union, 5 min"]
+    page.mouse.click(*point(page, 0.45, 0.45))
+    page.locator("#origins li").nth(2).wait_for()
+    page.get_by_label("Rings").select_option("4")
+    until_text(page.locator("#status"), lambda text: "There can be 10 areas at once" in text)
+    assert page.get_by_role("button", name="Download areas (GeoJSON)").is_disabled()
+
+    page.locator("#matrix summary").click()
+    page.get_by_label("Points, one per line").fill(PASTED)
+    page.get_by_role("button", name="Compute").click()
+    until_text(page.locator("#matrix-note"), lambda text: "of 3 within" in text)
+    name = saved("Download CSV")
+    assert pd.read_csv(tmp_path / name)["point"].tolist()[0] == "Mercado, Centro"
 
 
 def sign_in(page: Page, url: Served) -> None:

@@ -46,8 +46,10 @@ _STATIC: Final = {
     "page.css": "text/css",
     "main.js": "text/javascript",
     "api.js": "text/javascript",
+    "files.js": "text/javascript",
     "map.js": "text/javascript",
     "moments.js": "text/javascript",
+    "places.js": "text/javascript",
     "points.js": "text/javascript",
     "snippets.js": "text/javascript",
 }
@@ -177,6 +179,7 @@ class _Page:
             "tile_px": basemap.TILE_PX,
             "colours": style.ORIGIN_COLOURS,
             "most_minutes": limits.MAX_TRAVEL_TIME_S // 60,
+            "most_areas": limits.MAX_SEARCHES,
             "most_searches": min(limits.MAX_SEARCHES, len(style.ORIGIN_COLOURS)),
             "most_targets": limits.MAX_TARGETS,
         }

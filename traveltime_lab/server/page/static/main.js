@@ -1,8 +1,10 @@
 // The page: from what is chosen to requests, and from answers to what is shown.
 
 import {Latest, Refusal, ask} from './api.js';
+import {fileName, geojson, save} from './files.js';
 import {TravelMap, pinImage, place} from './map.js';
 import {distance, minutes, toUtc} from './moments.js';
+import {PlaceSearch} from './places.js';
 import {parse} from './points.js';
 import {snippet} from './snippets.js';
 
@@ -12,10 +14,12 @@ const COMBINED = '#4a3f8f';
 const PATIENCE_MS = 1500;
 
 let config, map, chart, chosen = null;
-/** Pins in order: {marker, colour, name, nameJobs}. */
+/** Pins in order: {marker, colour, name, given, nameJobs}; `given` is the name of a place that was looked for. */
 let pins = [];
 let request = null;
 let table = [];
+/** The areas that are drawn, as features with what they are about. */
+let shown = [];
 const areaJobs = new Latest(), routeJobs = new Latest();
 /** How often what routes are asked for has changed: an answer to an older question is not shown. */
 let routeRound = 0;
@@ -53,6 +57,8 @@ function enter() {
   if (map.modes.some(({type}) => type === before)) $('mode').value = before;
   $('moment').value = map.moment;
   tellMoment();
+  tellRings();
+  places.clear();
   chart.near(map);
 }
 
@@ -72,6 +78,26 @@ $('sign-out').addEventListener('click', async () => {
   location.reload();
 });
 
+// Places --------------------------------------------------------------------------------------------------------------
+
+const places = new PlaceSearch(
+  {form: $('find'), field: $('find-text'), list: $('found'), note: $('find-note')},
+  {
+    async find(text) {
+      const {lat, lng} = chart.middle;
+      const query = new URLSearchParams({query: text, limit: 6, 'focus.lat': lat, 'focus.lng': lng});
+      return (await ask('GET', `v4/geocoding/search?${query}`)).json.features;
+    },
+    chosen(where, text) {
+      chart.goTo(where);
+      click(where);
+      if (!chosen) return;
+      chosen.name = chosen.given = text;
+      listPins();
+    },
+  },
+);
+
 // Pins ----------------------------------------------------------------------------------------------------------------
 
 function click(where) {
@@ -90,7 +116,7 @@ function add(where) {
   }
   const used = new Set(pins.map(({colour}) => colour));
   const colour = config.colours.find(each => !used.has(each));
-  const pin = {marker: chart.addPin(where, colour), colour, name: '', nameJobs: new Latest()};
+  const pin = {marker: chart.addPin(where, colour), colour, name: '', given: '', nameJobs: new Latest()};
   pins.push(pin);
   select(pin);
   dropRoute();
@@ -101,6 +127,7 @@ function add(where) {
 
 function moved(marker, isDragging) {
   const pin = pins.find(each => each.marker === marker);
+  pin.given = '';
   select(pin);
   dropRoute();
   if (!isDragging) {
@@ -140,7 +167,7 @@ function name(pin) {
     const {lat, lng} = place(pin.marker.getLatLng());
     try {
       const {json} = await ask('GET', `v4/geocoding/reverse?lat=${lat}&lng=${lng}`);
-      pin.name = json.features[0]?.properties.name ?? '';
+      pin.name = pin.given || (json.features[0]?.properties.name ?? '');
     } catch { /* A pin without a name is listed by its place. */ }
     listPins();
   });
@@ -198,37 +225,76 @@ function search() {
   return moment && {direction, fields: {[`${direction}_time`]: moment, transportation: {type: $('mode').value}}};
 }
 
+/** The travel times of rings in minutes, from the shortest. */
+function limits() {
+  const most = $('slider').valueAsNumber, n = Number($('rings').value);
+  return [...new Set(Array.from({length: n}, (_, k) => Math.max(1, Math.round(most * (k + 1) / n))))];
+}
+
+function tellRings() {
+  const all = limits();
+  $('rings-note').textContent = all.length > 1 ? `${all.join(', ')} min` : '';
+}
+
+function showAreas(drawn) {
+  chart.showAreas(drawn);
+  shown = drawn;
+  $('download').disabled = !drawn.length;
+}
+
 function update({isDragging = false, isRefit = false} = {}) {
   areaJobs.run(async () => {
     const asked = search();
     if (!pins.length || !asked) {
-      chart.showAreas([]);
+      showAreas([]);
       tell(asked ? '' : 'Choose a day and a time.', !asked);
       return;
     }
     const combined = pins.length > 1 ? picked('combine') : 'each';
-    const ids = pins.map((_, i) => `origin ${i + 1}`);
-    const body = {
-      [`${asked.direction}_searches`]: pins.map(({marker}, i) => ({
-        id: ids[i], coords: place(marker.getLatLng()), ...asked.fields, travel_time: 60 * $('slider').valueAsNumber,
-        level_of_detail: {scale_type: 'simple', level: 'medium'},
-      })),
+    const all = limits();
+    if (pins.length * all.length > config.most_areas) {
+      showAreas([]);
+      tell(`There can be ${config.most_areas} areas at once; choose fewer rings, or remove a pin.`, true);
+      return;
+    }
+    /** What the areas are about, by id. */
+    const about = new Map();
+    const named = (name, limit, facts) => {
+      const id = all.length > 1 ? `${name}, ${limit} min` : name;
+      about.set(id, {limit, ...facts});
+      return id;
     };
-    if (combined !== 'each') body[`${combined}s`] = [{id: combined, search_ids: ids}];
+    const searches = all.flatMap(limit => pins.map((pin, i) => ({
+      id: named(`origin ${i + 1}`, limit, {at: i, origin: label(pin), ...place(pin.marker.getLatLng())}),
+      coords: place(pin.marker.getLatLng()), ...asked.fields, travel_time: 60 * limit,
+      level_of_detail: {scale_type: 'simple', level: 'medium'},
+    })));
+    const body = {[`${asked.direction}_searches`]: searches};
+    if (combined !== 'each') {
+      body[`${combined}s`] = all.map(limit => ({
+        id: named(combined, limit, {at: -1}),
+        search_ids: searches.filter(each => each.travel_time === 60 * limit).map(({id}) => id),
+      }));
+    }
     const found = await send('v4/time-map', body, 'application/geo+json', 'areas');
     if (!found || areaJobs.isOutdated && !isDragging) return;
     const {json, bytes, ms, warning} = found;
     const drawn = json.features.map(feature => {
-      const at = ids.indexOf(feature.properties.search_id);
+      const {at, limit, ...facts} = about.get(feature.properties.search_id);
+      const properties = {...feature.properties, ...facts, minutes: limit, ...asked.fields, transportation: $('mode').value};
+      const own = {feature: {...feature, properties}, limit};
       return at < 0
-        ? {feature, colour: COMBINED, isFilled: true}
-        : {feature, colour: pins[at]?.colour ?? COMBINED, isFilled: combined === 'each'};
+        ? {...own, colour: COMBINED, isFilled: true}
+        : {...own, colour: pins[at]?.colour ?? COMBINED, isFilled: combined === 'each'};
     });
-    chart.showAreas(drawn);
+    // The largest first: rings lie on one another.
+    showAreas(drawn.toSorted((a, b) => b.limit - a.limit));
     if (isRefit) chart.fit(json.features);
-    const sizes = drawn.filter(({isFilled}) => isFilled).map(({feature}) => area(feature.geometry));
+    const sizes = all.map(limit => drawn.filter(each => each.isFilled && each.limit === limit)
+      .map(({feature}) => km2(area(feature.geometry))).join(', '));
     const what = {each: 'Reach', union: 'Union', intersection: 'Intersection'}[combined];
-    tell(`${what}: ${sizes.map(km2).join(', ')}. Answered in ${Math.round(ms)} ms, ${Math.ceil(bytes / 1000)} kB.${warned(warning)}`);
+    const told = all.length > 1 ? all.map((limit, k) => `${minutes(60 * limit)}: ${sizes[k]}`).join('; ') : sizes[0];
+    tell(`${what}: ${told}. Answered in ${Math.round(ms)} ms, ${Math.ceil(bytes / 1000)} kB.${warned(warning)}`);
   });
 }
 
@@ -256,7 +322,7 @@ async function send(path, body, accept, what, note = tell) {
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     if (error.status === 401) location.reload();
-    if (what === 'areas') chart.showAreas([]);
+    if (what === 'areas') showAreas([]);
     note(error.message, true);
   } finally {
     clearTimeout(patience);
@@ -348,7 +414,7 @@ async function compute() {
   };
   const asked = search();
   $('table').replaceChildren();
-  $('copy-table').disabled = true;
+  $('copy-table').disabled = $('download-table').disabled = true;
   chart.showPoints([]);
   if (wrong.length) return note(wrong.slice(0, 3).join('; '), true);
   if (!points.length) return note('Paste at least one point.', true);
@@ -402,7 +468,7 @@ function showTable() {
     });
   });
   $('table').replaceChildren(made);
-  $('copy-table').disabled = false;
+  $('copy-table').disabled = $('download-table').disabled = false;
 }
 
 const csv = () => table.map((row, i) => row.map((value, k) => value === null ? '' : i && k ? value
@@ -419,14 +485,26 @@ function tellMoment() {
 
 $('slider').addEventListener('input', () => {
   $('minutes').value = $('slider').value;
+  tellRings();
   update({isDragging: true});
 });
 $('slider').addEventListener('change', () => update({isRefit: true}));
 $('minutes').addEventListener('change', () => {
   const wanted = Math.round($('minutes').valueAsNumber || 15);
   $('minutes').value = $('slider').value = Math.min(Math.max(wanted, 1), config.most_minutes);
+  tellRings();
   update({isRefit: true});
 });
+$('rings').addEventListener('change', () => {
+  tellRings();
+  update({isRefit: true});
+});
+$('download').addEventListener('click', () => {
+  const features = shown.filter(({isFilled}) => isFilled).map(({feature}) => feature);
+  save(fileName(['areas', map.name, $('mode').value, ...limits(), 'min'], 'geojson'), 'application/geo+json',
+    geojson(features, map.attribution));
+});
+$('download-table').addEventListener('click', () => save(fileName(['travel-times', map.name], 'csv'), 'text/csv', csv()));
 $('mode').addEventListener('change', () => {
   tellMoment();
   dropRoute();

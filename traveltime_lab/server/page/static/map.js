@@ -47,6 +47,11 @@ export class TravelMap {
     this.map.setView([lat, lng], 13, {animate: false});
   }
 
+  /** Show a place, no farther away than before. */
+  goTo({lat, lng}) {
+    this.map.setView([lat, lng], Math.max(this.map.getZoom(), 13));
+  }
+
   get middle() {
     return place(this.map.getCenter());
   }
