@@ -72,3 +72,15 @@ def test_labels_of_several_levels_are_tuples() -> None:
     labels = pd.MultiIndex.from_tuples([(1, "a"), (2, "b")])
     found = geo_frame({"origin": labels}, np.array([None, None], dtype=object), pd.RangeIndex(2))
     assert found["origin"].tolist() == [(1, "a"), (2, "b")]
+
+
+def test_an_index_is_not_called_as_a_column(porto_alegre: tl.Network) -> None:
+    """Points that are labelled by name and streets that have names, too."""
+    places = tl.sample_points().iloc[:3]
+    assert places.index.name == "name"
+    found = tl.snap(porto_alegre, places)
+    assert found.index.name == "id" and found.index.tolist() == places.index.tolist()
+    assert found.reset_index().columns[0] == "id"
+    area = tl.time_map(porto_alegre, places.rename_axis("travel_time"), travel_time=300, transportation="walking")
+    assert area.index.name == "id" and area.reset_index()["id"].tolist() == places.index.tolist()
+    assert tl.time_map(porto_alegre, places, travel_time=300, transportation="walking").index.name == "name"

@@ -21,6 +21,7 @@ from traveltime_lab.points import PointsLike, as_table, read_points
 from traveltime_lab.search.prepared_points import PreparedPoints, rules
 from traveltime_lab.search.query import ask
 from traveltime_lab.search.receipts.record import with_receipt
+from traveltime_lab.search.tables import free
 from traveltime_lab.streets.snapping import (
     CAN_ARRIVE,
     CAN_LEAVE,
@@ -109,18 +110,14 @@ def snap(
     t = network.tables
     edge = np.where(found, snaps.edge, 0)
     status = np.array(["snapped", "not_snapped", "outside_network"], dtype=object)[snaps.status]
-    return gpd.GeoDataFrame(
-        {
-            "snap_distance": finite(snaps.distance_m),
-            "nearest_distance": finite(nearest_m),
-            "way_id": pd.arrays.IntegerArray(t.edge_way_id[edge].astype(np.int64), ~found),
-            "name": np.where(found, np.array(t.names, dtype=object)[t.edge_name[edge]], ""),
-            "status": status,
-        },
-        index=places.index,
-        geometry=geometry,
-        crs="EPSG:4326",
-    )
+    columns = {
+        "snap_distance": finite(snaps.distance_m),
+        "nearest_distance": finite(nearest_m),
+        "way_id": pd.arrays.IntegerArray(t.edge_way_id[edge].astype(np.int64), ~found),
+        "name": np.where(found, np.array(t.names, dtype=object)[t.edge_name[edge]], ""),
+        "status": status,
+    }
+    return gpd.GeoDataFrame(columns, index=free(places.index, columns), geometry=geometry, crs="EPSG:4326")
 
 
 @explained_keywords

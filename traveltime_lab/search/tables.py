@@ -4,7 +4,7 @@ Fast construction of GeoDataFrames in EPSG:4326.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import geopandas as gpd
@@ -33,7 +33,20 @@ def geo_frame(columns: Mapping[str, Any], geometry: ObjectArray, index: pd.Index
     # pandas has labels of several levels as tuples.
     arrays = {name: each.to_numpy() if isinstance(each, pd.MultiIndex) else each for name, each in columns.items()}
     arrays["geometry"] = gpd.array.GeometryArray(geometry, crs=WGS84)
-    frame = pd.DataFrame(arrays, index=index, copy=False)
+    frame = pd.DataFrame(arrays, index=free(index, arrays), copy=False)
     frame.__class__ = gpd.GeoDataFrame
     frame._geometry_column_name = "geometry"  # as geopandas does
     return frame
+
+
+def free(index: pd.Index, columns: Iterable[str]) -> pd.Index:
+    """
+    Return an index without the name of a column, with which neither `reset_index` nor `to_file` would work.
+
+    Points that are labelled by name have an index called so, and their streets have names, too: the index is ``id``
+    then.
+    """
+    taken = set(columns)
+    if isinstance(index, pd.MultiIndex) or index.name not in taken:
+        return index
+    return index.rename(next(name for name in ("id", "label", "label_") if name not in taken))
