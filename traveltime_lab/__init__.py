@@ -28,9 +28,9 @@ __all__ += ["__version__"]
 def __getattr__(name: str) -> Any:
     """Load the module of a public name when the name is first used (PEP 562)."""
     if name not in __all__:
-        from traveltime_lab._elsewhere import FUNCTIONS  # noqa: PLC0415
+        from traveltime_lab._elsewhere import FUNCTIONS, similar  # noqa: PLC0415
 
-        hint = f"; use {FUNCTIONS[name.lower()]}" if name.lower() in FUNCTIONS else ""
+        hint = f"; use {FUNCTIONS[name.lower()]}" if name.lower() in FUNCTIONS else similar(name, __all__, FUNCTIONS)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
     value = globals()[name] = _load(name)
     return value

@@ -4,7 +4,8 @@ Names in other packages, and the names here; those of types of transportation ar
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import difflib
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 #: Names of functions, and the function here.
@@ -15,6 +16,33 @@ FUNCTIONS: Final = {
     "route": "routes", "directions": "routes", "itineraries": "routes", "map": "TravelTimeMap",
     "explore": "TravelTimeMap, or explore() of any answer", "graph_from_place": "build_network",
     "read_network": "load_network", "transportnetwork": "build_network",
+    # osmnx
+    "graph_from_xml": "build_network", "graph_from_file": "build_network", "graph_from_address": "build_network",
+    "graph_from_bbox": "build_network(..., bounds=(west, south, east, north))",
+    "graph_from_point": "build_network(..., bounds=(west, south, east, north))",
+    "graph_from_polygon": "build_network(..., bounds=polygon)", "load_graphml": "load_network",
+    "save_graphml": "Network.save", "graph_to_gdfs": "Network.nodes_frame and Network.edges_frame",
+    "graph_from_gdfs": "build_network((nodes, edges))", "nearest_nodes": "snap", "nearest_edges": "snap",
+    "plot_graph": "plot", "plot_graph_route": "plot", "plot_route": "plot", "add_edge_speeds": "add_speeds",
+    "add_edge_travel_times": "add_speeds", "add_node_elevations_raster": "add_elevation",
+    "basic_stats": "Network.report",
+    # r5py and r5r
+    "traveltimematrixcomputer": "time_filter", "detaileditineraries": "routes",
+    "detaileditinerariescomputer": "routes", "detailed_itineraries": "routes", "transportmode": "Transportation",
+    "transport_mode": "Transportation", "setup_r5": "build_network", "build_r5_network": "build_network",
+    "expanded_travel_time_matrix": "time_filter",
+    # pandana and pyrosm
+    "network_from_bbox": "build_network(..., bounds=(west, south, east, north))", "osm": "build_network",
+    "pdna_network_from_bbox": "build_network(..., bounds=(west, south, east, north))", "read_osm": "build_network",
+    "osm_from_file": "build_network", "nearest_pois": "nearest", "aggregate": "accessibility",
+    "shortest_path_length": "time_filter", "shortest_path_lengths": "time_filter",
+    # QGIS, routers and hosted services
+    "service_area": "time_map", "service_areas": "time_map", "serviceareafrompoint": "time_map",
+    "catchment": "time_map", "catchment_area": "time_map", "get_isochrone": "time_map", "get_isochrones": "time_map",
+    "reachable_area": "time_map", "travel_time_map": "time_map", "time_map_fast": "time_map",
+    "od_matrix": "time_filter", "od_cost_matrix": "time_filter", "cost_matrix": "time_filter", "table": "time_filter",
+    "matrix": "time_filter", "time_filter_fast": "time_filter", "closest_facility": "nearest", "geocoding": "geocode",
+    "geocoding_search": "geocode", "geocoding_reverse": "reverse_geocode", "h3": "h3_cells", "geohash": "geohash_cells",
 }  # fmt: skip
 #: Names of parts of a network, and the corresponding names here.
 ATTRIBUTES: Final = {
@@ -26,6 +54,13 @@ ATTRIBUTES: Final = {
     "get_nearest": "traveltime_lab.snap(network, ...)", "get_node_ids": "traveltime_lab.snap(network, ...)",
     "nearest_pois": "traveltime_lab.nearest(network, ...)",
     "shortest_path_length": "traveltime_lab.time_filter(network, ...)",
+    "street_network": "edges_frame()", "edges_gdf": "edges_frame()", "nodes_gdf": "nodes_frame()",
+    "gdf": "edges_frame()", "to_gdf": "edges_frame()", "to_gdfs": "edges_frame()", "to_geopandas": "edges_frame()",
+    "plot_graph": "plot()", "to_graphml": "save(path)", "transport_modes": "report()['modes']",
+    "modes": "report()['modes']", "set_pois": "traveltime_lab.nearest(network, origins, places, ...)",
+    "set": "traveltime_lab.accessibility(network, origins, opportunities, values=...)",
+    "range": "traveltime_lab.time_filter(network, ...)",
+    "aggregate": "traveltime_lab.accessibility(network, origins, opportunities, values=...)",
     "to_file": "save(path)", "write": "save(path)", "info": "report()", "describe": "report()", "summary": "report()",
 }  # fmt: skip
 #: Arguments here, and their names in other packages.
@@ -56,6 +91,36 @@ ARGUMENTS: Final[Mapping[str, str]] = {
     "gtfs": "gtfs_path gtfs_paths feed feeds",
     "osm": "osm_pbf osm_file pbf filepath place",
 }
+#: Functions and arguments that they do not have, and what to do instead.
+INSTEAD: Final[Mapping[tuple[str, str], str]] = {
+    **{
+        ("build_network", name): "A network has the streets of all modes; a search chooses with transportation=."
+        for name in ("network_type", "mode", "modes", "transportation", "custom_filter")
+    },
+    **{
+        ("build_network", name): "Networks are simplified and connected when they are built."
+        for name in ("simplify", "retain_all", "twoway")
+    },
+    **{
+        ("distance_map", name): "It takes distance=, in metres; areas by travel_time are those of time_map."
+        for name in ("travel_time", *ARGUMENTS["travel_time"].split())
+    },
+    **{
+        (function, name): "It takes travel_time=, in seconds; areas by distance are those of distance_map."
+        for function in ("time_map", "h3_cells", "geohash_cells")
+        for name in ("distance", *ARGUMENTS["distance"].split())
+    },
+    **{
+        (function, name): "Searches minimise time; properties=['travel_time', 'distance'] returns metres as well."
+        for function in ("time_filter", "routes", "nearest")
+        for name in ("weight", "impedance", "imp_name", "metric", "cost")
+    },
+    **{
+        (function, name): "It takes travel_time=, in seconds."
+        for function in ("nearest", "time_filter", "accessibility")
+        for name in ("distance", "maxdist", "max_distance", "search_radius")
+    },
+}
 #: Names of options of `TravelTimeMap`, and the option here.
 WIDGET_OPTIONS: Final = {
     "mode": "transportation", "modes": "transportation", "minutes": "travel_time, in seconds",
@@ -64,3 +129,30 @@ WIDGET_OPTIONS: Final = {
     "departure_time_window": "window, in seconds", "percentiles": "percentile, one number", "tiles": "base_map",
     "basemap": "base_map",
 }  # fmt: skip
+#: Least share of letters in common of similar names (assumed: "timemap" is one of time_map, "union" none of unions).
+_ALIKE: Final = 0.8
+
+
+def similar(name: str, here: Iterable[str], elsewhere: Mapping[str, str]) -> str:
+    """
+    Return the end of an error about an unknown name: similar ones, empty if there are none.
+
+    Parameters
+    ----------
+    name : str
+    here : iterable of str
+        Names that exist.
+    elsewhere : mapping
+        Names in other packages, and those here, which they stand for.
+    """
+    if name.startswith("_"):
+        return ""
+    known = {_letters(each): each for each in here}
+    known = {**{_letters(each): use.partition("(")[0] for each, use in elsewhere.items()}, **known}
+    close = difflib.get_close_matches(_letters(name), known, n=3, cutoff=_ALIKE)
+    found = dict.fromkeys(known[each] for each in close)
+    return f"; did you mean {' or '.join(map(repr, found))}?" if found else ""
+
+
+def _letters(name: str) -> str:
+    return name.lower().replace("_", "")

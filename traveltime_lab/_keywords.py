@@ -12,7 +12,7 @@ import inspect
 from collections.abc import Callable, Collection
 from typing import Any, TypeVar, cast
 
-from traveltime_lab._elsewhere import ARGUMENTS
+from traveltime_lab._elsewhere import ARGUMENTS, INSTEAD
 from traveltime_lab.errors import KeywordError
 from traveltime_lab.runtime.signals import held
 
@@ -52,7 +52,9 @@ def _explained(function: Callable[..., Any], shown: str) -> Callable[..., Any]:
         if not keywords.keys() <= names:
             wrong = next(name for name in keywords if name not in names)
             meant = meant_by(wrong, known)
-            if meant is not None:
+            if meant is None and (shown, wrong.lower()) in INSTEAD:
+                hint = INSTEAD[shown, wrong.lower()]
+            elif meant is not None:
                 hint = f"Use {meant!r}{', in seconds' if meant == 'travel_time' else ''}."
             else:
                 close = difflib.get_close_matches(wrong.lower(), known, n=2)
@@ -64,6 +66,10 @@ def _explained(function: Callable[..., Any], shown: str) -> Callable[..., Any]:
             what = f"takes {_in_words(ordered)} by position" if ordered else "takes no argument by position"
             more = f"; name the others, such as {named[0]}=" if named else ""
             raise KeywordError(f"{shown}() {what}; got {n_given} arguments{more}")
+        again = next((name for name in ordered[:n_given] if name in keywords), None)
+        if again is not None:
+            more = f"; its arguments are {', '.join(known)}"
+            raise KeywordError(f"{shown}() has {again!r} by position and by name{more}")
         missing = [name for name in needed if name not in keywords and name not in ordered[:n_given]]
         if missing:
             raise KeywordError(f"{shown}() needs {_in_words(missing)}. Its arguments are {', '.join(known)}")

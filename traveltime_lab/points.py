@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 import numbers
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -118,6 +119,7 @@ def read_points(table: Any, name: str, bounds: Bounds) -> Points:
             f"Points or pairs; got {type(table).__name__}. "
             "Create a GeoSeries with gpd.GeoSeries.from_xy(lng, lat, crs='EPSG:4326')"
         )
+        msg = f"{msg}{_as_pairs(table)}"
         if isinstance(table, str):
             msg = f"{name} must be points, not a name; got {table!r}. Find it with geocode(network, {table!r})"
             if PurePath(table).suffix.lower() in _TABLE_FILES:
@@ -125,6 +127,8 @@ def read_points(table: Any, name: str, bounds: Bounds) -> Points:
                     f"{name} must be points, not a file; got {table!r}. Read it first, for example with "
                     "geopandas.read_file"
                 )
+            if _as_pairs(table):
+                msg = f"{name} must be points, not a text; got {table!r}{_as_pairs(table)}"
         if isinstance(table, pd.DataFrame):
             x, y = (_column_of(table, names) for names in (_LNG_NAMES, _LAT_NAMES))
             msg = (
@@ -181,6 +185,44 @@ def read_points(table: Any, name: str, bounds: Bounds) -> Points:
         raise CoordinateError(msg)
     _check_not_swapped(lng, lat, name, bounds)
     return Points(series.index, lng, lat, values)
+
+
+def _as_pairs(given: Any) -> str:
+    """Return how to write places of other forms, mappings with lat and lng or two numbers in a list, as pairs."""
+    if isinstance(given, str) or _are_numbers(given):
+        pairs = [tuple(given.split(",") if isinstance(given, str) else given)]
+        return f". Write the pair {_written(pairs[0])}" if _are_numbers(pairs[0]) else ""
+    several = given if isinstance(given, list) else [given]
+    pairs = [tuple(_named(item, names) for names in (_LNG_NAMES, _LAT_NAMES)) for item in several]
+    if not all(map(_are_numbers, pairs)):
+        return ""
+    if several is not given:
+        return f". Write the pair (longitude, latitude): {_written(pairs[0])}"
+    return f". Write pairs (longitude, latitude): [{', '.join(map(_written, pairs[:2]))}{', ...' * (len(pairs) > 2)}]"
+
+
+def _named(item: Any, names: Sequence[str]) -> Any:
+    """Return the value of a mapping that has one of some names; None if there is none."""
+    if not isinstance(item, Mapping):
+        return None
+    values = {str(key).lower(): value for key, value in item.items()}
+    return next((values[name] for name in names if name in values), None)
+
+
+def _written(pair: Sequence[Any]) -> str:
+    return f"({', '.join(str(value).strip() for value in pair)})"
+
+
+def _are_numbers(pair: Any) -> bool:
+    """Return whether something is two numbers, or texts of numbers."""
+    return isinstance(pair, list | tuple) and len(pair) == 2 and all(map(_is_number, pair))
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        return not isinstance(value, bool) and math.isfinite(float(value))
+    except (TypeError, ValueError, OverflowError):
+        return False
 
 
 def _counted(n: int, what: str) -> str:

@@ -338,7 +338,7 @@ def as_transportation(value: str | Transportation | Mapping[str, Any]) -> Transp
     if not isinstance(value, Mapping):
         raise ModeError(
             "transportation must be a type's name such as 'walking', a Transportation, or a mapping with 'type'; "
-            f"got {type(value).__name__}."
+            f"got {type(value).__name__}.{_one_of_several(value)}"
         )
     given = {key: item for key, item in value.items() if item is not None}
     if "type" not in given:
@@ -351,6 +351,17 @@ def as_transportation(value: str | Transportation | Mapping[str, Any]) -> Transp
         if key not in known:
             raise ModeError(f"Unknown transportation option {key!r}. {guess(key, known)}")
     return Transportation(**given)
+
+
+def _one_of_several(value: object) -> str:
+    """Return the type that a list of modes stands for in other packages, as the end of an error."""
+    if not isinstance(value, list | tuple | set | frozenset) or not all(isinstance(each, str) for each in value):
+        return ""
+    # Walks are part of every type with a timetable.
+    kinds = {ALIASES.get(each, each) if each in ALIASES else meant_type(each) or each for each in value}
+    others = sorted(kinds - {"walking"}, key=lambda kind: kind == "public_transport") or sorted(kinds)
+    wanted = "+".join(others)
+    return f" Use {wanted!r}." if wanted in (*STREET_TYPES, *TIMETABLE_TYPES) else ""
 
 
 def _misplaced(option: str, kind: str, value: object) -> ModeError:

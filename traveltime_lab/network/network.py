@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from traveltime_lab._checks import one_of
-from traveltime_lab.errors import InputError
+from traveltime_lab.errors import InputError, KeywordError
 from traveltime_lab.kernels import cache
 from traveltime_lab.modes.transportation import Transportation, as_transportation
 from traveltime_lab.moments import resolve_moment
@@ -68,6 +68,15 @@ class Network(NetworkData):
     >>> report["traffic_keeps"]
     'right'
     """
+
+    def __init__(self, *arguments: Any, **parts: Any) -> None:
+        # Users of pandana pass coordinates and edges.
+        if len(arguments) > 1 or not (arguments or parts) or not isinstance((*arguments, None)[0], StreetTables | None):
+            raise KeywordError(
+                "Network(...) is for other modules; create a network with build_network (a file, an osmnx graph, or "
+                "tables of nodes and edges), load_network or sample_network"
+            )
+        super().__init__(*arguments, **parts)
 
     @classmethod
     def of(cls, contents: Contents) -> Network:
@@ -324,6 +333,9 @@ class Network(NetworkData):
 
 def check_network(given: Any, name: str = "the first argument") -> None:
     """Raise InputError for anything but a network."""
+    if isinstance(given, str | os.PathLike):
+        path = os.fspath(given)
+        raise InputError(f"{name} must be a Network; got {path!r}. Load a saved one with load_network({path!r})")
     if not isinstance(given, Network):
         raise InputError(f"{name} must be a Network; got {type(given).__name__}. Create one with build_network")
 

@@ -13,7 +13,7 @@ import numpy as np
 import shapely
 
 from traveltime_lab._checks import flag
-from traveltime_lab._elsewhere import ATTRIBUTES, FUNCTIONS
+from traveltime_lab._elsewhere import ATTRIBUTES, FUNCTIONS, similar
 from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.errors import InputError
 from traveltime_lab.modes.table import BASE_MODES
@@ -49,8 +49,9 @@ def _hint(name: str) -> str:
 
 
 def no_attribute(self: NetworkData, name: str) -> Any:
-    """Name the attribute that corresponds to an unknown one."""
-    raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{_hint(name)}")
+    """Name the attribute that corresponds to an unknown one, or those with similar names."""
+    hint = _hint(name) or similar(name, dir(self), ATTRIBUTES)
+    raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{hint}")
 
 
 @explained_keywords
