@@ -16,7 +16,8 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     told = [
         output["text"]
         for output in getattr(item, "test_outputs", None) or ()
-        if output.get("output_type") == "stream" and output.get("name") == "stderr"
+        if output.get("output_type") == "stream"
+        and output.get("name") == "stderr"
     ]
     if told:
         pytest.fail("the cell warns:\n" + "".join(told), pytrace=False)

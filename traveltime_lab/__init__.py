@@ -7,8 +7,16 @@ Build or load a network once, then search it::
 
     network = tl.sample_network()
     homes = tl.sample_points()
-    areas = tl.time_map(network, homes, travel_time=900, transportation="walking")
-    times = tl.time_filter(network, homes, homes, travel_time=1800, transportation="driving")
+    areas = tl.time_map(
+        network, homes, travel_time=900, transportation="walking"
+    )
+    times = tl.time_filter(
+        network,
+        homes,
+        homes,
+        travel_time=1800,
+        transportation="driving",
+    )
 
 Importing this package is cheap: each name loads its module when it is first used. `__init__.pyi` lists the names.
 """

@@ -58,13 +58,12 @@ class Step:
 
     Examples
     --------
-    >>> network, places = tl.sample_network(), tl.sample_points()
-    >>> found = tl.routes(network, places.iloc[[0]], places.iloc[[1]], transportation="cycling")
-    >>> for step in found["route"].iloc[0].legs[0].steps[:3]:
+    >>> network, at = tl.sample_network(), tl.sample_points()
+    >>> way = tl.routes(network, at[:1], at[1:2], transportation="cycling")
+    >>> for step in way["route"].iloc[0].legs[0].steps[:2]:
     ...     print(step.turn, "|", step.directions)
     None | Start heading north
     None | Cycle 10 m
-    left | Turn left and cycle 53 m
     """
 
     type: PartType
@@ -93,9 +92,10 @@ class StopCall:
 
     Examples
     --------
-    >>> network, ends = tl.sample_network(), tl.sample_points().loc[["PUCRS", "Mercado Público"]]
-    >>> found = tl.routes(network, ends[:1], ends[1:], transportation="bus", departure_time="2019-05-13T08:00:00")
-    >>> ride = next(leg.ride for leg in found["route"].iloc[0].legs if leg.ride is not None)
+    >>> network, at = tl.sample_network(), tl.sample_points()
+    >>> ends = at.loc[["PUCRS"]], at.loc[["Mercado Público"]]
+    >>> bus = dict(transportation="bus", departure_time="2019-05-13T08:00")
+    >>> ride = tl.routes(network, *ends, **bus)["route"][0].legs[1].ride
     >>> ride.alight.name
     'CENTRO DOM FELICIANO'
     """
@@ -130,9 +130,10 @@ class Ride:
 
     Examples
     --------
-    >>> network, ends = tl.sample_network(), tl.sample_points().loc[["PUCRS", "Mercado Público"]]
-    >>> found = tl.routes(network, ends[:1], ends[1:], transportation="bus", departure_time="2019-05-13T08:00:00")
-    >>> ride = next(leg.ride for leg in found["route"].iloc[0].legs if leg.ride is not None)
+    >>> network, at = tl.sample_network(), tl.sample_points()
+    >>> ends = at.loc[["PUCRS"]], at.loc[["Mercado Público"]]
+    >>> bus = dict(transportation="bus", departure_time="2019-05-13T08:00")
+    >>> ride = tl.routes(network, *ends, **bus)["route"][0].legs[1].ride
     >>> ride.line, ride.board.name, ride.num_stops
     ('T9', 'PARTENON IPIRANGA', 6)
     """
@@ -179,9 +180,9 @@ class Leg:
 
     Examples
     --------
-    >>> network, places = tl.sample_network(), tl.sample_points()
-    >>> found = tl.routes(network, places.iloc[[0]], places.iloc[[1]], transportation="cycling")
-    >>> leg = found["route"].iloc[0].legs[0]
+    >>> network, at = tl.sample_network(), tl.sample_points()
+    >>> way = tl.routes(network, at[:1], at[1:2], transportation="cycling")
+    >>> leg = way["route"].iloc[0].legs[0]
     >>> leg.mode, len(leg.steps), round(leg.travel_time / 60)
     ('bike', 15, 10)
     """
@@ -256,12 +257,12 @@ class Fares:
     Attributes
     ----------
     tickets : tuple of Ticket
-        Tickets in the order of their first legs. Each transit leg belongs to one ticket; a route without transit legs
-        has no tickets.
+        Tickets in the order of their first legs. Each transit leg belongs to one ticket; without them there is none.
 
     Examples
     --------
-    >>> fares = tl.Fares((tl.Ticket(2.5, "EUR", (1,)), tl.Ticket(0.1, "EUR", (3,)), tl.Ticket(30.0, "SEK", (5,))))
+    >>> euros = tl.Ticket(2.5, "EUR", (1,)), tl.Ticket(0.1, "EUR", (3,))
+    >>> fares = tl.Fares((*euros, tl.Ticket(30.0, "SEK", (5,))))
     >>> fares.totals
     {'EUR': 2.6, 'SEK': 30.0}
     """
@@ -285,8 +286,7 @@ class Route:
     Attributes
     ----------
     legs : tuple of Leg
-        Legs in travel order; each begins where the previous one ends. Empty if origin and destination are the same
-        point.
+        Legs in travel order; each begins where the previous one ends. Empty from a point to itself.
     departure_time, arrival_time : datetime, optional
         Timezone-aware, in the time zone of the network; None if the search had no date.
     fares : Fares, optional
@@ -295,9 +295,10 @@ class Route:
 
     Examples
     --------
-    >>> network, ends = tl.sample_network(), tl.sample_points().loc[["PUCRS", "Mercado Público"]]
-    >>> found = tl.routes(network, ends[:1], ends[1:], transportation="bus", departure_time="2019-05-13T08:00:00")
-    >>> route = found["route"].iloc[0]
+    >>> network, at = tl.sample_network(), tl.sample_points()
+    >>> ends = at.loc[["PUCRS"]], at.loc[["Mercado Público"]]
+    >>> bus = dict(transportation="bus", departure_time="2019-05-13T08:00")
+    >>> route = tl.routes(network, *ends, **bus)["route"][0]
     >>> route
     <Route 30 min, 8.3 km: walk, bus T9, walk; 2019-05-13 08:00 to 08:29>
     >>> route.legs_frame()[["mode", "line", "waiting_time", "travel_time"]]

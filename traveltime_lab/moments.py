@@ -64,7 +64,9 @@ def resolve_moment(value: Any, timezone: str, *, name: str) -> Moment | None:
 
     Examples
     --------
-    >>> resolve_moment("2026-03-02T08:00:00", "Europe/Helsinki", name="departure_time").isoformat()
+    >>> resolve_moment(
+    ...     "2026-03-02T08:00:00", "Europe/Helsinki", name="departure_time"
+    ... ).isoformat()
     '2026-03-02T08:00:00+02:00'
     """
     if value is None:

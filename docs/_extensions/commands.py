@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import textwrap
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
 
 #: Line of a page in whose place the commands are.
 MARK = "<!-- commands -->"
+#: Characters of a line of code that pages show without scrolling.
+COLUMNS = 72
 
 
 def page(parser: argparse.ArgumentParser) -> str:
@@ -26,8 +29,7 @@ def page(parser: argparse.ArgumentParser) -> str:
         else:
             summary = next(each.help for each in commands._choices_actions if each.dest == name) or ""
             parts.append(f"{_text(summary)[:1].upper()}{_text(summary)[1:]}.")
-        usage = re.sub(r"\s+", " ", command.format_usage().removeprefix("usage: ")).strip()
-        parts.append(f"```console\n{usage}\n```")
+        parts.append(f"```console\n{_usage(command)}\n```")
         for group in command._action_groups:
             rows = [_row(command, action) for action in group._group_actions if action.dest != "help"]
             if rows:
@@ -35,6 +37,20 @@ def page(parser: argparse.ArgumentParser) -> str:
                 parts.append("\n".join([f"| {title} | |", "|---|---|", *rows]))
         sections.append("\n\n".join(parts))
     return "\n\n".join(sections)
+
+
+def _usage(command: argparse.ArgumentParser) -> str:
+    """Return how a command is called, in lines that continue each other; arguments keep their values beside them."""
+    usage = re.sub(r"\s+", " ", command.format_usage().removeprefix("usage: ")).strip()
+    parts = re.findall(r"\[[^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*\]|--[\w-]+ \S+|\S+", usage)
+    joined = textwrap.wrap(
+        " ".join(part.replace(" ", "\0") for part in parts),
+        COLUMNS - 2,  # of the blank and the backslash
+        subsequent_indent="  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return " \\\n".join(joined).replace("\0", " ")
 
 
 def _row(command: argparse.ArgumentParser, action: argparse.Action) -> str:

@@ -337,7 +337,7 @@ def test_examples(porto_alegre: tl.Network, monkeypatch: pytest.MonkeyPatch, tmp
     tests = [test for test in doctest.DocTestFinder().find(Report, globs={"tl": tl}) if test.examples]
     assert len(tests) == 10
     for test in tests:
-        assert not doctest.DocTestRunner().run(test).failed
+        assert not doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(test).failed
 
 
 # Speeds of streets

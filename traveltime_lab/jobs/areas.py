@@ -107,7 +107,12 @@ buffer_distance, remove_water_bodies, snapping, window, percentile
     --------
     >>> network, places = tl.sample_network(), tl.sample_points()
     >>> folder = tl.write_areas(
-    ...     network, places, "areas", travel_time=600, transportation="walking", progress=False
+    ...     network,
+    ...     places,
+    ...     "areas",
+    ...     travel_time=600,
+    ...     transportation="walking",
+    ...     progress=False,
     ... )
     >>> import geopandas as gpd
     >>> areas = gpd.read_parquet(folder)

@@ -139,23 +139,50 @@ def write_matrix(
     --------
     >>> network, places = tl.sample_network(), tl.sample_points()
     >>> folder = tl.write_matrix(
-    ...     network, places, places, "walks", travel_time=1800, transportation="walking", progress=False
+    ...     network,
+    ...     places,
+    ...     places,
+    ...     "walks",
+    ...     travel_time=1800,
+    ...     transportation="walking",
+    ...     progress=False,
     ... )
     >>> import pandas as pd
     >>> walks = pd.read_parquet(folder)
     >>> walks.columns.tolist()
     ['origin', 'destination', 'travel_time']
-    >>> times = tl.time_filter(network, places, places, travel_time=1800, transportation="walking", form="sparse")
+    >>> times = tl.time_filter(
+    ...     network,
+    ...     places,
+    ...     places,
+    ...     travel_time=1800,
+    ...     transportation="walking",
+    ...     form="sparse",
+    ... )
     >>> len(walks) == len(times)
     True
 
     On the workers of a pool or of Dask, with a network that they open by its path::
 
         with concurrent.futures.ProcessPoolExecutor() as pool:
-            tl.write_matrix("city.network", homes, jobs, "walks", travel_time=1800, executor=pool)
+            tl.write_matrix(
+                "city.network",
+                homes,
+                jobs,
+                "walks",
+                travel_time=1800,
+                executor=pool,
+            )
 
         client = distributed.Client(...)
-        tl.write_matrix("city.network", homes, jobs, "walks", travel_time=1800, executor=client.get_executor())
+        tl.write_matrix(
+            "city.network",
+            homes,
+            jobs,
+            "walks",
+            travel_time=1800,
+            executor=client.get_executor(),
+        )
     """
     job = matrix_job(
         network, origins, destinations, part_size=part_size, travel_time=travel_time, transportation=transportation,
@@ -215,7 +242,13 @@ percentiles, engine, part_size
     Examples
     --------
     >>> network, places = tl.sample_network(), tl.sample_points()
-    >>> frame = tl.matrix_frame(network, places, places, travel_time=1800, transportation="walking")
+    >>> frame = tl.matrix_frame(
+    ...     network,
+    ...     places,
+    ...     places,
+    ...     travel_time=1800,
+    ...     transportation="walking",
+    ... )
     >>> bool(frame["travel_time"].max().compute() <= 1800)
     True
     """

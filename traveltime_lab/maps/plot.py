@@ -142,7 +142,9 @@ def plot(
     --------
     >>> network, places = tl.sample_network(), tl.sample_points()
     >>> origin = places.iloc[[0]]
-    >>> areas = tl.time_map(network, origin, travel_time=900, transportation="walking")
+    >>> areas = tl.time_map(
+    ...     network, origin, travel_time=900, transportation="walking"
+    ... )
     >>> ax = tl.plot(network, areas, origin, title="15 minutes on foot")
     >>> ax.figure.savefig("map.png")
     """

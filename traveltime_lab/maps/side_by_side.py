@@ -87,8 +87,18 @@ def side_by_side(
     Examples
     --------
     >>> network, places = tl.sample_network(), tl.sample_points()
-    >>> areas = [tl.time_map(network, places.iloc[[0]], travel_time=s, transportation="walking") for s in (600, 900)]
-    >>> figure = tl.side_by_side(network, *areas, titles=("10 minutes", "15 minutes"))
+    >>> areas = [
+    ...     tl.time_map(
+    ...         network,
+    ...         places.iloc[[0]],
+    ...         travel_time=s,
+    ...         transportation="walking",
+    ...     )
+    ...     for s in (600, 900)
+    ... ]
+    >>> figure = tl.side_by_side(
+    ...     network, *areas, titles=("10 minutes", "15 minutes")
+    ... )
     >>> figure.savefig("maps.png")
     """
     if not isinstance(titles, tuple | list) or len(titles) != 2 or not all(isinstance(text, str) for text in titles):

@@ -138,8 +138,12 @@ class Transportation:
     >>> network, places = tl.sample_network(), tl.sample_points()
     >>> one_bus = tl.Transportation("bus", walking_time=600, max_changes=0)
     >>> times = tl.time_filter(
-    ...     network, places.loc[["PUCRS"]], places.loc[["Mercado Público"]],
-    ...     travel_time=7200, transportation=one_bus, departure_time="2019-05-13T08:00:00",
+    ...     network,
+    ...     places.loc[["PUCRS"]],
+    ...     places.loc[["Mercado Público"]],
+    ...     travel_time=7200,
+    ...     transportation=one_bus,
+    ...     departure_time="2019-05-13T08:00:00",
     ... )
     >>> bool(times["travel_time"].notna().iloc[0])
     True

@@ -138,7 +138,9 @@ def build_network(
     >>> text = '''<osm version="0.6">
     ...   <node id="1" lat="60.1700" lon="24.9400"/>
     ...   <node id="2" lat="60.1700" lon="24.9450"/>
-    ...   <way id="10"><nd ref="1"/><nd ref="2"/><tag k="highway" v="residential"/></way>
+    ...   <way id="10">
+    ...     <nd ref="1"/><nd ref="2"/><tag k="highway" v="residential"/>
+    ...   </way>
     ... </osm>'''
     >>> characters = Path("street.osm").write_text(text)
     >>> network = tl.build_network("street.osm")
@@ -147,7 +149,9 @@ def build_network(
 
     A part of a file:
 
-    >>> part = tl.build_network("street.osm", bounds=(24.93, 60.16, 24.942, 60.18))
+    >>> part = tl.build_network(
+    ...     "street.osm", bounds=(24.93, 60.16, 24.942, 60.18)
+    ... )
     >>> part.n_edges, part.report()["cut"]["nodes_within_bounds"]
     (1, 1)
     """

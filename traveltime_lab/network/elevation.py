@@ -95,17 +95,40 @@ def add_elevation(network: Network, path: str | os.PathLike[str]) -> Network:
     >>> network = tl.sample_network()
     >>> west, south, east, north = network.bounds
     >>> wide, high = (east - west) / 80, (north - south) / 80
-    >>> pixel = rasterio.Affine(wide, 0, west - 10 * wide, 0, -high, north + 10 * high)
-    >>> heights = np.linspace(300, 0, 100, dtype="float32") * np.ones((100, 1), "float32")  # falls towards the east
-    >>> with rasterio.open("hills.tif", "w", driver="GTiff", width=100, height=100, count=1, dtype="float32",
-    ...                    crs="EPSG:4326", transform=pixel) as file:
+    >>> pixel = rasterio.Affine(
+    ...     wide, 0, west - 10 * wide, 0, -high, north + 10 * high
+    ... )
+    >>> falling = np.linspace(300, 0, 100, dtype="float32")
+    >>> heights = falling * np.ones((100, 1), "float32")  # to the east
+    >>> with rasterio.open(
+    ...     "hills.tif",
+    ...     "w",
+    ...     driver="GTiff",
+    ...     width=100,
+    ...     height=100,
+    ...     count=1,
+    ...     dtype="float32",
+    ...     crs="EPSG:4326",
+    ...     transform=pixel,
+    ... ) as file:
     ...     file.write(heights, 1)
     >>> hilly = tl.add_elevation(network, "hills.tif")
     >>> homes = tl.sample_points()
-    >>> level, sloped = (tl.time_filter(each, homes, homes, travel_time=7200, transportation="cycling", form="matrix")
-    ...                  for each in (network, hilly))
-    >>> bool((sloped > level).any(axis=None)), bool((sloped < level).any(axis=None))
-    (True, True)
+    >>> level, sloped = (
+    ...     tl.time_filter(
+    ...         each,
+    ...         homes,
+    ...         homes,
+    ...         travel_time=7200,
+    ...         transportation="cycling",
+    ...         form="matrix",
+    ...     )
+    ...     for each in (network, hilly)
+    ... )
+    >>> bool((sloped > level).any(axis=None))
+    True
+    >>> bool((sloped < level).any(axis=None))
+    True
     """
     check_network(network)
     file = as_path(path, "path")

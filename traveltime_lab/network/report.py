@@ -85,9 +85,11 @@ class Report(dict[str, Any]):
         --------
         >>> sentences = tl.sample_network().report().verdict("2026-11-26")
         >>> print(sentences[0])
-        The network has streets of 1,855 km for walking, 1,820 km for cycling and 1,661 km for driving.
+        The network has streets of 1,855 km for walking, 1,820 km for
+        cycling and 1,661 km for driving.
         >>> print(sentences[3].partition(";")[0])
-        1,476 of 4,231 stops are not on these streets: the extract is smaller than the timetable
+        1,476 of 4,231 stops are not on these streets: the extract is
+        smaller than the timetable
         """
         return verdict(self, None if on is None else as_date(on, "on"))
 
@@ -342,7 +344,8 @@ class Report(dict[str, Any]):
         Examples
         --------
         >>> report = tl.sample_network().report()
-        >>> int(report.islands()["driving"].sum()) == report["modes"]["driving"]["island_edges"]
+        >>> islands = int(report.islands()["driving"].sum())
+        >>> islands == report["modes"]["driving"]["island_edges"]
         True
         """
         network = self._of("islands")
@@ -371,7 +374,8 @@ class Report(dict[str, Any]):
 
         Examples
         --------
-        >>> tl.sample_network().report().doubtful_speeds()["reason"].value_counts().to_dict()
+        >>> doubtful = tl.sample_network().report().doubtful_speeds()
+        >>> doubtful["reason"].value_counts().to_dict()
         {'differs_from_class': 33, 'differs_from_neighbours': 1}
         """
         network = self._of("doubtful_speeds")

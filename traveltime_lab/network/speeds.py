@@ -107,7 +107,11 @@ def add_speeds(
     >>> network = tl.sample_network()
     >>> calmer = tl.add_speeds(network, classes={"residential": 20})
     >>> edges = calmer.edges_frame()
-    >>> int(edges.loc[edges["highway"] == "residential", "driving_kph_forward"].max())
+    >>> int(
+    ...     edges.loc[
+    ...         edges["highway"] == "residential", "driving_kph_forward"
+    ...     ].max()
+    ... )
     20
     """
     check_network(network)

@@ -3,7 +3,10 @@ Cooperative cancellation: long searches call `checkpoint` between their parts.
 
 Examples
 --------
->>> from traveltime_lab.runtime.interrupts import checkpoint, interruptible
+>>> from traveltime_lab.runtime.interrupts import (
+...     checkpoint,
+...     interruptible,
+... )
 >>> with interruptible(lambda: False):
 ...     checkpoint()
 """

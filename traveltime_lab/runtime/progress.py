@@ -11,7 +11,12 @@ not depend on the display.
 Examples
 --------
 >>> from traveltime_lab.runtime.progress import advance, watched
->>> with watched(lambda done, total: print(done, "of", total), 3, "Example", "step"):
+>>> with watched(
+...     lambda done, total: print(done, "of", total),
+...     3,
+...     "Example",
+...     "step",
+... ):
 ...     advance(2)
 2 of 3
 3 of 3

@@ -66,7 +66,9 @@ def save_changes(changes: Change | Sequence[Change], path: str | os.PathLike[str
 
     Examples
     --------
-    >>> path = tl.save_changes([tl.ScaleHeadway("4", 0.5, name="line 4")], "scenario.json")
+    >>> path = tl.save_changes(
+    ...     [tl.ScaleHeadway("4", 0.5, name="line 4")], "scenario.json"
+    ... )
     >>> tl.load_changes(path)
     [ScaleHeadway(name='line 4', route='4', factor=0.5, feed=None)]
     """

@@ -123,8 +123,11 @@ class CloseStreets(Selection):
     --------
     >>> network = tl.sample_network()
     >>> edges = network.edges_frame()
-    >>> way = int(edges.loc[edges["highway"] == "primary", "way_id"].iloc[0])
-    >>> scenario = network.with_changes([tl.CloseStreets(ways=way, modes="driving", name="works")])
+    >>> primary = edges[edges["highway"] == "primary"]
+    >>> way = int(primary["way_id"].iloc[0])
+    >>> scenario = network.with_changes(
+    ...     [tl.CloseStreets(ways=way, modes="driving", name="works")]
+    ... )
     >>> scenario.report()["changes"]
     {"1. CloseStreets 'works'": '2 edges, 0.38 km, closed to driving'}
 
@@ -153,7 +156,8 @@ class ReopenStreets(Selection):
     --------
     >>> network = tl.sample_network()
     >>> closed = network.with_changes([tl.CloseStreets(edges=[7, 8])])
-    >>> closed.with_changes([tl.ReopenStreets(edges=[7, 8])]).fingerprint == network.fingerprint
+    >>> opened = closed.with_changes([tl.ReopenStreets(edges=[7, 8])])
+    >>> opened.fingerprint == network.fingerprint
     True
     """
 
@@ -192,9 +196,13 @@ class SetSpeed(Selection):
     --------
     >>> network = tl.sample_network()
     >>> edges = network.edges_frame()
-    >>> ways = edges.loc[edges["highway"] == "residential", "way_id"].unique()[:10]
-    >>> calmer = network.with_changes([tl.SetSpeed(ways=ways, modes="driving", kph=20)])
-    >>> int(calmer.edges_frame()["driving_kph_forward"][edges["way_id"].isin(ways)].max())
+    >>> residential = edges[edges["highway"] == "residential"]
+    >>> ways = residential["way_id"].unique()[:10]
+    >>> calmer = network.with_changes(
+    ...     [tl.SetSpeed(ways=ways, modes="driving", kph=20)]
+    ... )
+    >>> slow = calmer.edges_frame()[edges["way_id"].isin(ways)]
+    >>> int(slow["driving_kph_forward"].max())
     20
     """
 
@@ -242,7 +250,12 @@ class AddStreet(Change):
     --------
     >>> network = tl.sample_network()
     >>> ends = tl.sample_points().geometry.iloc[:2]
-    >>> path = tl.AddStreet(list(zip(ends.x, ends.y)), {"walking": 5, "cycling": 18}, joins="ends", name="Sea path")
+    >>> path = tl.AddStreet(
+    ...     list(zip(ends.x, ends.y)),
+    ...     {"walking": 5, "cycling": 18},
+    ...     joins="ends",
+    ...     name="Sea path",
+    ... )
     >>> network.with_changes([path]).n_edges > network.n_edges
     True
     """

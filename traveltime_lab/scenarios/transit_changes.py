@@ -166,7 +166,8 @@ class SetHeadway(Change):
     Examples
     --------
     >>> tl.SetHeadway("4", "07:00", "09:30", 300)
-    SetHeadway(name='', route='4', start='07:00:00', end='09:30:00', seconds=300, feed=None)
+    SetHeadway(name='', route='4', start='07:00:00', end='09:30:00',
+    seconds=300, feed=None)
     """
 
     route: str
@@ -303,7 +304,15 @@ class AddLine(Change):
 
     Examples
     --------
-    >>> line = tl.AddLine("X1", ["a", "b"], headway=600, start="06:00", end="22:00", speed=25, dwell=20)
+    >>> line = tl.AddLine(
+    ...     "X1",
+    ...     ["a", "b"],
+    ...     headway=600,
+    ...     start="06:00",
+    ...     end="22:00",
+    ...     speed=25,
+    ...     dwell=20,
+    ... )
     >>> line.headway
     600
     """

@@ -137,7 +137,13 @@ def h3_cells(
     Examples
     --------
     >>> network, places = tl.sample_network(), tl.sample_points()
-    >>> cells = tl.h3_cells(network, places.iloc[[0]], travel_time=600, resolution=8, transportation="walking")
+    >>> cells = tl.h3_cells(
+    ...     network,
+    ...     places.iloc[[0]],
+    ...     travel_time=600,
+    ...     resolution=8,
+    ...     transportation="walking",
+    ... )
     >>> cells[["cell", "min", "max", "share_reachable"]].round(2)
                   cell  min  max  share_reachable
     0  88a9012881fffff  306  598             0.26
@@ -204,7 +210,12 @@ progress
     --------
     >>> network, places = tl.sample_network(), tl.sample_points()
     >>> cells = tl.geohash_cells(
-    ...     network, places.iloc[[0]], travel_time=600, resolution=6, transportation="walking", geometry=False
+    ...     network,
+    ...     places.iloc[[0]],
+    ...     travel_time=600,
+    ...     resolution=6,
+    ...     transportation="walking",
+    ...     geometry=False,
     ... )
     >>> cells["cell"].tolist()
     ['6fet4h', '6fet4j', '6fet4k', '6fet4m', '6fet4n', '6fet4q']

@@ -71,9 +71,15 @@ def compare(before: Any, after: Any, *, column: str | None = None) -> pd.DataFra
     --------
     >>> network, places = tl.sample_network(), tl.sample_points()
     >>> closed = places.to_crs(network.crs).buffer(200).iloc[[0]]
-    >>> scenario = network.with_changes(tl.CloseStreets(closed, modes="driving"))
-    >>> times = [tl.time_filter(each, places, places, travel_time=1800) for each in (network, scenario)]
-    >>> tl.compare(*times)["change"].value_counts()[["gained", "less"]].tolist()
+    >>> scenario = network.with_changes(
+    ...     tl.CloseStreets(closed, modes="driving")
+    ... )
+    >>> times = [
+    ...     tl.time_filter(each, places, places, travel_time=1800)
+    ...     for each in (network, scenario)
+    ... ]
+    >>> changes = tl.compare(*times)["change"].value_counts()
+    >>> changes[["gained", "less"]].tolist()
     [0, 0]
     """
     if column is not None:

@@ -99,7 +99,9 @@ def counts_to_h3(
     Examples
     --------
     >>> zones = tl.sample_points(kind="zones")
-    >>> cells = tl.counts_to_h3(zones.assign(people=1000), 6, values="people")
+    >>> cells = tl.counts_to_h3(
+    ...     zones.assign(people=1000), 6, values="people"
+    ... )
     >>> round(float(cells["people"].sum())) == 1000 * len(zones)
     True
     """
@@ -176,9 +178,13 @@ def counts_to_points(
     Examples
     --------
     >>> zones, places = tl.sample_points(kind="zones"), tl.sample_points()
-    >>> near = tl.counts_to_points(zones.assign(people=1000), places, values="people")
-    >>> near.index.equals(places.index), round(float(near["people"].sum())) == 1000 * len(zones)
-    (True, True)
+    >>> near = tl.counts_to_points(
+    ...     zones.assign(people=1000), places, values="people"
+    ... )
+    >>> near.index.equals(places.index)
+    True
+    >>> round(float(near["people"].sum())) == 1000 * len(zones)
+    True
     """
     ends = read_points(points, "points", _EARTH)
     tree = cKDTree(_on_sphere(ends.lng, ends.lat))

@@ -99,7 +99,13 @@ def nearest(
     --------
     >>> network, places = tl.sample_network(), tl.sample_points()
     >>> hospitals = places[places.index.str.contains("Hospital")]
-    >>> found = tl.nearest(network, places.iloc[:2], hospitals, travel_time=1800, transportation="walking")
+    >>> found = tl.nearest(
+    ...     network,
+    ...     places.iloc[:2],
+    ...     hospitals,
+    ...     travel_time=1800,
+    ...     transportation="walking",
+    ... )
     >>> found[["origin", "destination"]].to_numpy().tolist()[1]
     ['Rodoviária', 'Hospital Santa Casa']
     """

@@ -79,11 +79,16 @@ def places(
     --------
     >>> from pathlib import Path
     >>> text = '''<osm version="0.6">
-    ...   <node id="1" lat="60.17" lon="24.94"><tag k="amenity" v="clinic"/><tag k="name" v="Kallio"/></node>
-    ...   <node id="2" lat="60.18" lon="24.94"><tag k="amenity" v="cafe"/></node>
+    ...   <node id="1" lat="60.17" lon="24.94">
+    ...     <tag k="amenity" v="clinic"/><tag k="name" v="Kallio"/>
+    ...   </node>
+    ...   <node id="2" lat="60.18" lon="24.94">
+    ...     <tag k="amenity" v="cafe"/>
+    ...   </node>
     ... </osm>'''
     >>> characters = Path("town.osm").write_text(text)
-    >>> tl.places("town.osm", tags={"amenity": ["hospital", "clinic"]})[["name", "amenity", "osm_id"]]
+    >>> found = tl.places("town.osm", {"amenity": ["hospital", "clinic"]})
+    >>> found[["name", "amenity", "osm_id"]]
          name amenity  osm_id
     0  Kallio  clinic       1
     """

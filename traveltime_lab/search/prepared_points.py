@@ -33,7 +33,11 @@ class PreparedPoints(Points):
 
     Examples
     --------
-    >>> tl.prepare_points(tl.sample_network(), tl.sample_points(), transportation="cycling")
+    >>> tl.prepare_points(
+    ...     tl.sample_network(),
+    ...     tl.sample_points(),
+    ...     transportation="cycling",
+    ... )
     PreparedPoints(8 points, cycling, origins and destinations)
     """
 

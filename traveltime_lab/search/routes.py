@@ -126,7 +126,12 @@ def routes(
     Examples
     --------
     >>> network, places = tl.sample_network(), tl.sample_points()
-    >>> found = tl.routes(network, places.iloc[[0]], places.iloc[[1]], transportation="cycling")
+    >>> found = tl.routes(
+    ...     network,
+    ...     places.iloc[[0]],
+    ...     places.iloc[[1]],
+    ...     transportation="cycling",
+    ... )
     >>> route = found["route"].iloc[0]
     >>> round(route.travel_time / 60), round(route.distance)
     (10, 1760)
@@ -139,8 +144,11 @@ def routes(
     With a timetable, legs have departure and arrival times:
 
     >>> found = tl.routes(
-    ...     network, places.loc[["PUCRS"]], places.loc[["Mercado Público"]],
-    ...     transportation="bus", departure_time="2019-05-13T08:00:00",
+    ...     network,
+    ...     places.loc[["PUCRS"]],
+    ...     places.loc[["Mercado Público"]],
+    ...     transportation="bus",
+    ...     departure_time="2019-05-13T08:00:00",
     ... )
     >>> for leg in found["route"].iloc[0].legs:
     ...     print(f"{leg.departure_time:%H:%M}", leg.directions)

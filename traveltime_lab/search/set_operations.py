@@ -57,9 +57,17 @@ def union(
     Examples
     --------
     >>> network, places = tl.sample_network(), tl.sample_points()
-    >>> areas = tl.time_map(network, places.iloc[:2], travel_time=900, transportation="walking")
+    >>> areas = tl.time_map(
+    ...     network,
+    ...     places.iloc[:2],
+    ...     travel_time=900,
+    ...     transportation="walking",
+    ... )
     >>> either = tl.union(areas)
-    >>> bool(either.to_crs(network.crs).area.iloc[0] < areas.to_crs(network.crs).area.sum())
+    >>> bool(
+    ...     either.to_crs(network.crs).area.iloc[0]
+    ...     < areas.to_crs(network.crs).area.sum()
+    ... )
     True
     """
     return _one_row(shapely.union_all(_all_members(shapes, *others)), search_id)
@@ -99,9 +107,17 @@ def intersection(
     Examples
     --------
     >>> network, places = tl.sample_network(), tl.sample_points()
-    >>> areas = tl.time_map(network, places.iloc[:2], travel_time=900, transportation="walking")
+    >>> areas = tl.time_map(
+    ...     network,
+    ...     places.iloc[:2],
+    ...     travel_time=900,
+    ...     transportation="walking",
+    ... )
     >>> both = tl.intersection(areas)
-    >>> bool(both.to_crs(network.crs).area.iloc[0] < areas.to_crs(network.crs).area.min())
+    >>> bool(
+    ...     both.to_crs(network.crs).area.iloc[0]
+    ...     < areas.to_crs(network.crs).area.min()
+    ... )
     True
     """
     members = _all_members(shapes, *others)
@@ -144,9 +160,17 @@ def difference(
     Examples
     --------
     >>> network, places = tl.sample_network(), tl.sample_points()
-    >>> areas = tl.time_map(network, places.iloc[:2], travel_time=900, transportation="walking")
+    >>> areas = tl.time_map(
+    ...     network,
+    ...     places.iloc[:2],
+    ...     travel_time=900,
+    ...     transportation="walking",
+    ... )
     >>> only_first = tl.difference(areas.iloc[:1], areas.iloc[1:])
-    >>> bool(only_first.to_crs(network.crs).area.iloc[0] < areas.to_crs(network.crs).area.iloc[0])
+    >>> bool(
+    ...     only_first.to_crs(network.crs).area.iloc[0]
+    ...     < areas.to_crs(network.crs).area.iloc[0]
+    ... )
     True
     """
     whole = shapely.union_all(_members(minuend, "minuend"))
@@ -220,8 +244,16 @@ def union_cells(members: Sequence[pd.DataFrame]) -> pd.DataFrame:
     Examples
     --------
     >>> network, places = tl.sample_network(), tl.sample_points()
-    >>> cells = tl.h3_cells(network, places.iloc[:2], travel_time=600, resolution=8, transportation="walking")
-    >>> members = [cells[cells["origin"] == origin] for origin in places.index[:2]]
+    >>> cells = tl.h3_cells(
+    ...     network,
+    ...     places.iloc[:2],
+    ...     travel_time=600,
+    ...     resolution=8,
+    ...     transportation="walking",
+    ... )
+    >>> members = [
+    ...     cells[cells["origin"] == origin] for origin in places.index[:2]
+    ... ]
     >>> len(tl.union_cells(members))
     10
     """
@@ -255,8 +287,16 @@ def intersection_cells(members: Sequence[pd.DataFrame]) -> pd.DataFrame:
     Examples
     --------
     >>> network, places = tl.sample_network(), tl.sample_points()
-    >>> cells = tl.h3_cells(network, places.iloc[:2], travel_time=600, resolution=8, transportation="walking")
-    >>> members = [cells[cells["origin"] == origin] for origin in places.index[:2]]
+    >>> cells = tl.h3_cells(
+    ...     network,
+    ...     places.iloc[:2],
+    ...     travel_time=600,
+    ...     resolution=8,
+    ...     transportation="walking",
+    ... )
+    >>> members = [
+    ...     cells[cells["origin"] == origin] for origin in places.index[:2]
+    ... ]
     >>> tl.intersection_cells(members)["cell"].tolist()
     ['88a9012885fffff', '88a90128a9fffff', '88a90128abfffff']
     """

@@ -83,8 +83,15 @@ def shape_accuracy(
     Examples
     --------
     >>> network, places = tl.sample_network(), tl.sample_points()
-    >>> areas = tl.time_map(network, places.iloc[:2], travel_time=900, transportation="walking")
-    >>> accuracy = tl.shape_accuracy(network, areas, places.iloc[:2], transportation="walking")
+    >>> areas = tl.time_map(
+    ...     network,
+    ...     places.iloc[:2],
+    ...     travel_time=900,
+    ...     transportation="walking",
+    ... )
+    >>> accuracy = tl.shape_accuracy(
+    ...     network, areas, places.iloc[:2], transportation="walking"
+    ... )
     >>> bool((accuracy > 0.95).all())
     True
     """

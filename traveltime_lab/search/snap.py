@@ -90,7 +90,8 @@ def snap(
     Examples
     --------
     >>> network = tl.sample_network()
-    >>> tl.snap(network, [(-51.2278, -30.0276), (0.0, 51.5)])[["name", "status"]]
+    >>> snapped = tl.snap(network, [(-51.2278, -30.0276), (0.0, 51.5)])
+    >>> snapped[["name", "status"]]
                              name           status
     0  Avenida Borges de Medeiros          snapped
     1                              outside_network
@@ -164,9 +165,17 @@ def prepare_points(
     --------
     >>> network = tl.sample_network()
     >>> zones = tl.sample_points(kind="zones")
-    >>> homes = tl.prepare_points(network, zones, transportation="walking", role="origin")
+    >>> homes = tl.prepare_points(
+    ...     network, zones, transportation="walking", role="origin"
+    ... )
     >>> school = (-51.2278, -30.0276)
-    >>> tl.time_filter(network, homes, school, travel_time=1200, transportation="walking")["travel_time"].count()
+    >>> tl.time_filter(
+    ...     network,
+    ...     homes,
+    ...     school,
+    ...     travel_time=1200,
+    ...     transportation="walking",
+    ... )["travel_time"].count()
     np.int64(45)
     """
     if role is not None:

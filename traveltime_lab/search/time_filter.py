@@ -165,7 +165,11 @@ def time_filter(
     --------
     >>> network, places = tl.sample_network(), tl.sample_points()
     >>> times = tl.time_filter(
-    ...     network, places.iloc[[0]], places.iloc[[1, 2, 7]], travel_time=1800, transportation="cycling"
+    ...     network,
+    ...     places.iloc[[0]],
+    ...     places.iloc[[1, 2, 7]],
+    ...     travel_time=1800,
+    ...     transportation="cycling",
     ... )
     >>> times.set_index("destination")["travel_time"] // 60
     destination
@@ -179,7 +183,12 @@ def time_filter(
     A matrix of travel times in seconds:
 
     >>> matrix = tl.time_filter(
-    ...     network, places.iloc[:2], places.iloc[:2], travel_time=3600, transportation="walking", form="matrix"
+    ...     network,
+    ...     places.iloc[:2],
+    ...     places.iloc[:2],
+    ...     travel_time=3600,
+    ...     transportation="walking",
+    ...     form="matrix",
     ... )
     >>> (matrix // 60).to_numpy().tolist()
     [[0.0, 15.0], [15.0, 0.0]]

@@ -147,7 +147,12 @@ def time_map(
     Examples
     --------
     >>> network, places = tl.sample_network(), tl.sample_points()
-    >>> areas = tl.time_map(network, places.iloc[:2], travel_time=900, transportation="walking")
+    >>> areas = tl.time_map(
+    ...     network,
+    ...     places.iloc[:2],
+    ...     travel_time=900,
+    ...     transportation="walking",
+    ... )
     >>> (areas.to_crs(network.crs).area / 1e6).round()
     name
     Mercado Público    3.0
@@ -156,7 +161,12 @@ def time_map(
 
     Nested areas, from one search:
 
-    >>> areas = tl.time_map(network, places.iloc[[0]], travel_time=[300, 600, 900], transportation="walking")
+    >>> areas = tl.time_map(
+    ...     network,
+    ...     places.iloc[[0]],
+    ...     travel_time=[300, 600, 900],
+    ...     transportation="walking",
+    ... )
     >>> [round(area, 1) for area in areas.to_crs(network.crs).area / 1e6]
     [0.3, 1.3, 3.1]
     """
@@ -233,7 +243,12 @@ def distance_map(
     Examples
     --------
     >>> network, places = tl.sample_network(), tl.sample_points()
-    >>> areas = tl.distance_map(network, places.iloc[:2], distance=2000, transportation="cycling")
+    >>> areas = tl.distance_map(
+    ...     network,
+    ...     places.iloc[:2],
+    ...     distance=2000,
+    ...     transportation="cycling",
+    ... )
     >>> (areas.to_crs(network.crs).area / 1e6).round()
     name
     Mercado Público    6.0

@@ -285,7 +285,9 @@ def serve(
     >>> import json
     >>> from urllib.request import Request, urlopen
     >>> with tl.serve({"porto_alegre": tl.sample_network()}) as url:
-    ...     with urlopen(Request(f"{url}/v4/map-info", headers=url.headers)) as response:
+    ...     with urlopen(
+    ...         Request(f"{url}/v4/map-info", headers=url.headers)
+    ...     ) as response:
     ...         answer = json.load(response)
     >>> [item["name"] for item in answer["maps"]]
     ['porto_alegre']

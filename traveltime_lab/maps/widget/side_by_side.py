@@ -74,10 +74,20 @@ class SideBySideMap(ipywidgets.VBox):
     --------
     >>> network, places = tl.sample_network(), tl.sample_points()
     >>> closed = places.to_crs(network.crs).buffer(200).iloc[[0]]
-    >>> scenario = network.with_changes(tl.CloseStreets(closed, modes="driving"))
-    >>> both = tl.SideBySideMap(network, scenario, places.iloc[[1]], travel_time=600, transportation="driving")
+    >>> scenario = network.with_changes(
+    ...     tl.CloseStreets(closed, modes="driving")
+    ... )
+    >>> both = tl.SideBySideMap(
+    ...     network,
+    ...     scenario,
+    ...     places.iloc[[1]],
+    ...     travel_time=600,
+    ...     transportation="driving",
+    ... )
     >>> both.travel_time = 300
-    >>> bool((both.changes.query("change == 'gained'")["increase"] > 0).any())
+    >>> bool(
+    ...     (both.changes.query("change == 'gained'")["increase"] > 0).any()
+    ... )
     False
     """
 

@@ -106,7 +106,7 @@ class TravelTimeMap(Exports, Markers, Naming, OwnLayers, Background, ipywidgets.
     In a notebook, a map as the last expression of a cell is displayed:
 
     >>> network, places = tl.sample_network(), tl.sample_points()
-    >>> view = tl.TravelTimeMap(network, places.iloc[[0]], travel_time=900, transportation="cycling")
+    >>> view = tl.TravelTimeMap(network, places[:1], rings=3)
 
     Other cells can change it, and read the areas:
 

@@ -191,7 +191,13 @@ def accessibility(
     Examples
     --------
     >>> network, places = tl.sample_network(), tl.sample_points()
-    >>> found = tl.accessibility(network, places.iloc[:3], places, travel_time=[600, 1200], transportation="cycling")
+    >>> found = tl.accessibility(
+    ...     network,
+    ...     places.iloc[:3],
+    ...     places,
+    ...     travel_time=[600, 1200],
+    ...     transportation="cycling",
+    ... )
     >>> found[["travel_time_limit", "opportunities"]]
                          travel_time_limit  opportunities
     name
@@ -205,10 +211,19 @@ def accessibility(
     Beds for each inhabitant, less of those farther away:
 
     >>> hospitals = places.iloc[[2, 4]].assign(beds=[300, 200])
-    >>> homes = places.iloc[:6].assign(people=[900, 700, 1500, 2000, 400, 800])
+    >>> homes = places.iloc[:6].assign(
+    ...     people=[900, 700, 1500, 2000, 400, 800]
+    ... )
     >>> shared = tl.accessibility(
-    ...     network, homes, hospitals, values="beds", demand="people", measure="e2sfca", travel_time=1800,
-    ...     decay={"type": "gaussian", "scale": 900}, transportation="driving",
+    ...     network,
+    ...     homes,
+    ...     hospitals,
+    ...     values="beds",
+    ...     demand="people",
+    ...     measure="e2sfca",
+    ...     travel_time=1800,
+    ...     decay={"type": "gaussian", "scale": 900},
+    ...     transportation="driving",
     ... )
     >>> round(float((shared["beds"] * homes["people"]).sum()))
     500

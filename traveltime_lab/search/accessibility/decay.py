@@ -72,9 +72,13 @@ class Decay:
 
     Examples
     --------
-    >>> tl.Decay("exponential", scale=600).weights([0, 600, 1200, 2000], travel_time=1800).round(3).tolist()
+    >>> tl.Decay("exponential", scale=600).weights(
+    ...     [0, 600, 1200, 2000], travel_time=1800
+    ... ).round(3).tolist()
     [1.0, 0.368, 0.135, 0.0]
-    >>> tl.Decay("step", steps={600: 1, 1200: 0.68}).weights([600, 601, 1201, None], travel_time=1800).tolist()
+    >>> tl.Decay("step", steps={600: 1, 1200: 0.68}).weights(
+    ...     [600, 601, 1201, None], travel_time=1800
+    ... ).tolist()
     [1.0, 0.68, 0.0, 0.0]
     """
 

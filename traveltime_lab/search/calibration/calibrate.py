@@ -70,10 +70,14 @@ class Calibration:
     >>> network = tl.sample_network()
     >>> places = tl.sample_points()
     >>> measured = tl.time_filter(network, places, places, travel_time=7200)
-    >>> measured = measured[measured["origin"] != measured["destination"]].dropna(subset="travel_time")
-    >>> observed = measured.assign(**{
-    ...     end: places.geometry.loc[measured[end]].to_numpy() for end in ("origin", "destination")
-    ... })
+    >>> measured = measured[measured["origin"] != measured["destination"]]
+    >>> measured = measured.dropna(subset="travel_time")
+    >>> observed = measured.assign(
+    ...     **{
+    ...         end: places.geometry.loc[measured[end]].to_numpy()
+    ...         for end in ("origin", "destination")
+    ...     }
+    ... )
     >>> found = tl.calibrate_speeds(network, observed, classes=["primary"])
     >>> found.factors.round(2).to_dict()
     {'primary': 1.0}
@@ -181,12 +185,24 @@ def calibrate_speeds(
     >>> slower = tl.add_speeds(network, factors={"residential": 0.7})
     >>> rng = np.random.default_rng(0)
     >>> nodes = network.nodes_frame().geometry
-    >>> origins = nodes.iloc[rng.integers(len(nodes), size=15).repeat(10)].reset_index(drop=True)
-    >>> destinations = nodes.iloc[rng.integers(len(nodes), size=150)].reset_index(drop=True)
-    >>> times = tl.time_filter(slower, origins, destinations, travel_time=7200, pairs="aligned")["travel_time"]
-    >>> observed = pd.DataFrame({"origin": origins, "destination": destinations, "travel_time": times})
+    >>> origins = nodes.iloc[rng.integers(len(nodes), size=15).repeat(10)]
+    >>> destinations = nodes.iloc[rng.integers(len(nodes), size=150)]
+    >>> origins = origins.reset_index(drop=True)
+    >>> destinations = destinations.reset_index(drop=True)
+    >>> times = tl.time_filter(
+    ...     slower, origins, destinations, travel_time=7200, pairs="aligned"
+    ... )["travel_time"]
+    >>> observed = pd.DataFrame(
+    ...     {
+    ...         "origin": origins,
+    ...         "destination": destinations,
+    ...         "travel_time": times,
+    ...     }
+    ... )
     >>> observed = observed[observed["travel_time"] > 0]
-    >>> found = tl.calibrate_speeds(network, observed, classes=["residential"])
+    >>> found = tl.calibrate_speeds(
+    ...     network, observed, classes=["residential"]
+    ... )
     >>> found.factors.round(2).to_dict()
     {'residential': 0.7}
     >>> calibrated = tl.add_speeds(network, factors=found.factors)

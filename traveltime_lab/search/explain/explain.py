@@ -115,15 +115,27 @@ def explain(
     Examples
     --------
     >>> network, places = tl.sample_network(), tl.sample_points()
-    >>> explanation = tl.explain(network, places.iloc[[0]], places.iloc[[6]], travel_time=900, transportation="cycling")
+    >>> explanation = tl.explain(
+    ...     network,
+    ...     places.iloc[[0]],
+    ...     places.iloc[[6]],
+    ...     travel_time=900,
+    ...     transportation="cycling",
+    ... )
     >>> print(explanation)
     Not reached.
-    It takes 31 min 47 s, which is 16 min 47 s too long: the limit is 15 min.
+    It takes 31 min 47 s, which is 16 min 47 s too long: the limit is
+    15 min.
     It would be reached with travel_time=1907.
 
     Pass ``nearest_request`` to `time_filter`:
 
-    >>> found = tl.time_filter(network, places.iloc[[0]], places.iloc[[6]], **explanation.nearest_request)
+    >>> found = tl.time_filter(
+    ...     network,
+    ...     places.iloc[[0]],
+    ...     places.iloc[[6]],
+    ...     **explanation.nearest_request,
+    ... )
     >>> int(found["travel_time"].iloc[0])
     1907
     """

@@ -85,7 +85,13 @@ class Reason:
     Examples
     --------
     >>> network, places = tl.sample_network(), tl.sample_points()
-    >>> explanation = tl.explain(network, places.iloc[[0]], places.iloc[[6]], travel_time=900, transportation="cycling")
+    >>> explanation = tl.explain(
+    ...     network,
+    ...     places.iloc[[0]],
+    ...     places.iloc[[6]],
+    ...     travel_time=900,
+    ...     transportation="cycling",
+    ... )
     >>> reason = explanation.reasons[0]
     >>> reason.code, reason.data["over_by"] // 60
     ('over_limit', 16)
@@ -135,7 +141,13 @@ class Explanation:
     Examples
     --------
     >>> network, places = tl.sample_network(), tl.sample_points()
-    >>> explanation = tl.explain(network, places.iloc[[0]], places.iloc[[6]], travel_time=900, transportation="cycling")
+    >>> explanation = tl.explain(
+    ...     network,
+    ...     places.iloc[[0]],
+    ...     places.iloc[[6]],
+    ...     travel_time=900,
+    ...     transportation="cycling",
+    ... )
     >>> explanation.is_reached, explanation.codes
     (False, ('over_limit',))
     >>> explanation.nearest_request

@@ -115,7 +115,8 @@ def geocode(
     Examples
     --------
     >>> network = tl.sample_network()
-    >>> tl.geocode(network, "avenida ipiranga", limit=1)[["name", "country"]]
+    >>> found = tl.geocode(network, "avenida ipiranga", limit=1)
+    >>> found[["name", "country"]]
                    name country
     0  Avenida Ipiranga  Brazil
     """

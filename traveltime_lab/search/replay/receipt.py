@@ -71,10 +71,19 @@ def receipt(result: Any) -> Report:
     Examples
     --------
     >>> network, places = tl.sample_network(), tl.sample_points()
-    >>> areas = tl.time_map(network, places.iloc[:2], travel_time=900, transportation="walking")
+    >>> areas = tl.time_map(
+    ...     network,
+    ...     places.iloc[:2],
+    ...     travel_time=900,
+    ...     transportation="walking",
+    ... )
     >>> areas.to_parquet("areas.parquet")
     >>> found = tl.receipt("areas.parquet")
-    >>> found["function"], found["arguments"]["travel_time"], found["answer"]["rows"]
+    >>> (
+    ...     found["function"],
+    ...     found["arguments"]["travel_time"],
+    ...     found["answer"]["rows"],
+    ... )
     ('time_map', 900, 2)
     >>> found["network"]["fingerprint"] == network.fingerprint
     True

@@ -168,7 +168,13 @@ def replay(
     Examples
     --------
     >>> network, places = tl.sample_network(), tl.sample_points()
-    >>> times = tl.time_filter(network, places.iloc[:3], places, travel_time=1800, transportation="cycling")
+    >>> times = tl.time_filter(
+    ...     network,
+    ...     places.iloc[:3],
+    ...     places,
+    ...     travel_time=1800,
+    ...     transportation="cycling",
+    ... )
     >>> times.to_parquet("times.parquet")
     >>> tl.replay("times.parquet", network).is_same
     True
