@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import itertools
 import sys
@@ -410,3 +411,52 @@ def test_errors(helsinki: Network) -> None:
         tl.plot(helsinki, points=places.to_crs(helsinki.crs).buffer(9))
     with pytest.raises(tl.InputError, match="no option 'colour'"):
         plot.save(io.BytesIO(), helsinki, colour="red")
+
+
+@pytest.mark.parametrize(
+    ("value", "label"),
+    [
+        (0.0, "0"),
+        (0.123456, "0.123"),
+        (99.96, "100"),
+        (999.9, "999.9"),
+        (1234.0, "1,234"),
+        (1234567.8, "1,234,568"),
+        (-12500.0, "-12,500"),
+        (1e18, "1e+18"),
+    ],
+)
+def test_numbers_of_labels_have_separators(value: float, label: str) -> None:
+    assert style.number_label(value) == label
+
+
+def test_ticks_of_scales_have_separators_and_no_powers_of_ten(helsinki: Network) -> None:
+    home = tl.sample_points("helsinki").iloc[[0]]
+    cells = tl.h3_cells(helsinki, home, travel_time=600, resolution=10, transportation="walking")
+    for factor, wanted in ((12_345.0, "200,000"), (-12_345.0, "\u2212200,000"), (0.01, "0.2")):
+        ax = tl.plot(helsinki, cells.assign(people=factor * pd.RangeIndex(len(cells))), column="people")
+        bar = next(each for each in ax.figure.axes if each is not ax)
+        ax.figure.draw_without_rendering()
+        assert wanted in [text.get_text() for text in bar.get_yticklabels()]
+        assert not bar.yaxis.get_offset_text().get_text()
+    classes = tl.plot(
+        helsinki, cells.assign(people=12_345 * pd.RangeIndex(len(cells))), column="people", scheme="quantiles"
+    )
+    bar = next(each for each in classes.figure.axes if each is not classes)
+    assert f"{12_345 * (len(cells) - 1):,}" in [text.get_text() for text in bar.get_yticklabels()]
+    value = tl.plot(helsinki, rings(helsinki, home, 300).assign(people=1_234_567), column="people", scheme="quantiles")
+    assert "1,234,567" in [text.get_text() for each in value.figure.axes[1:] for text in each.get_yticklabels()]
+
+
+@pytest.mark.parametrize("inches", [0.6, 1.2, 2.0, 4.0])
+@pytest.mark.parametrize("attribution", ["© OpenStreetMap contributors, ODbL 1.0", "Streets of the city council " * 4])
+def test_the_attribution_is_inside_the_frame(helsinki: Network, inches: float, attribution: str) -> None:
+    network = copy.copy(helsinki)
+    network.attribution = attribution.strip()
+    figure, ax = pyplot.subplots(figsize=(inches, 6.0))
+    tl.plot(network, tl.sample_points("helsinki").iloc[[0]], ax=ax, street_names=False)
+    figure.draw_without_rendering()
+    text = next(each for each in ax.texts if each.get_text().replace("\n", " ") == network.attribution)
+    frame, ground = ax.get_window_extent(), text.get_window_extent()
+    assert frame.x0 <= ground.x0 and ground.x1 <= frame.x1
+    assert frame.y0 <= ground.y0 and ground.y1 <= frame.y1

@@ -471,7 +471,7 @@ def test_windows_are_those_of_time_map(line: Network) -> None:
     named = {"travel_time": 900, "level_of_detail": "medium", **how}
     half = tl.time_map(line, origins, percentile=50, **named).geometry
     assert made.areas.geometry.geom_equals(half, align=False).all()
-    assert "window=1500, percentile=50" in made.code()
+    assert "    window=1500,\n    percentile=50.0,\n" in made.code()
     made.state.percentile = None
     assert made.areas.geometry.geom_equals(tl.time_map(line, origins, **named).geometry, align=False).all()
     made.state.window = 0

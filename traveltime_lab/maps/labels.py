@@ -21,6 +21,8 @@ from traveltime_lab.network.network import Network
 _MOST_NAMES: Final = 30
 #: Minimum distance in pixels between the scale bar and points, so that there is space for their names.
 _NAME_PX: Final = 14.0
+#: Minimum number of letters in a line of the attribution.
+_LEAST_LETTERS: Final = 20
 
 
 @dataclass
@@ -89,7 +91,7 @@ def draw_note(ax: Any, note: str, room: Room) -> None:
 
 
 def draw_attribution(ax: Any, network: Network, room: Room) -> None:
-    """Draw the attribution of the data in the lower right corner."""
+    """Draw the attribution of the data in the lower right corner; on a narrow map in several lines, or smaller."""
     if not network.attribution:
         return
     text = ax.text(
@@ -97,6 +99,13 @@ def draw_attribution(ax: Any, network: Network, room: Room) -> None:
         color="#444444", zorder=7, bbox={"facecolor": "white", "alpha": 0.75, "pad": 1.5, "edgecolor": "none"},
         **LITERAL,
     )  # fmt: skip
+    width = 0.98 * ax.get_window_extent().width
+    for letters in range(len(network.attribution) - 1, _LEAST_LETTERS - 1, -1):
+        if text.get_window_extent().width <= width:
+            break
+        text.set_text("\n".join(textwrap.wrap(network.attribution, letters)))
+    while text.get_window_extent().width > width and text.get_fontsize() > 1.0:
+        text.set_fontsize(0.9 * text.get_fontsize())
     room.take(_rectangle(text.get_window_extent()))
 
 

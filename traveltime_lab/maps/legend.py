@@ -41,14 +41,15 @@ def draw_scale(figure: Any, ax: Any, scene: Scene, unit: str | None) -> None:
         tones = [scene.colour(code / max(n_classes - 1, 1)) for code in range(n_classes)]
         bounds = edges / factor
         ramp, norm = colours.ListedColormap(tones), colours.BoundaryNorm(bounds, n_classes)
-        layout: dict[str, Any] = {"ticks": bounds, "spacing": "uniform", "format": _tick}
+        layout: dict[str, Any] = {"ticks": bounds, "spacing": "uniform", "format": _class_label}
     else:
         tones = [scene.colour(k / 10.0) for k in range(11)]
         ramp = colours.LinearSegmentedColormap.from_list("traveltime", tones)
         norm = colours.Normalize(low / factor, high / factor)
         # Pointed ends say that there are values beyond.
         ends = ("max" if values[np.isfinite(values)].max() > high else "", "min" if np.nanmin(values) < low else "")
-        layout = {"extend": {("max", "min"): "both", ("", ""): "neither"}.get(ends, ends[0] or ends[1])}
+        extend = {("max", "min"): "both", ("", ""): "neither"}.get(ends, ends[0] or ends[1])
+        layout = {"extend": extend, "format": style.tick_labels()}
     drawn = matplotlib_module("cm").ScalarMappable(norm, ramp)
     bar = figure.colorbar(drawn, ax=ax, shrink=0.6, pad=0.01, aspect=30, **layout)
     if scene.point_values is None:
@@ -60,9 +61,9 @@ def draw_scale(figure: Any, ax: Any, scene: Scene, unit: str | None) -> None:
         _explain_unknown(bar.ax, scene, is_time=in_seconds or _is_time(unit or words))
 
 
-def _tick(value: float, _position: int | None = None) -> str:
-    """Return the label of an end of a class."""
-    return f"{value:.3g}" if abs(value) < 100.0 else f"{value:.6g}"
+def _class_label(value: float, _position: int | None = None) -> str:
+    """Return the label of an end of a class; called by matplotlib."""
+    return style.number_label(value, 3 if abs(value) < 100.0 else 6)
 
 
 def _is_time(words: str) -> bool:
@@ -203,7 +204,7 @@ def _limit(scene: Scene, value: float) -> str:
     """Return the label of a value of areas."""
     if scene.measure[1]:
         return style.minutes_label(value)
-    return style.metres_label(value) if scene.area_column == "distance" else f"{value:g}"
+    return style.metres_label(value) if scene.area_column == "distance" else style.number_label(value, 6)
 
 
 def _plain(scene: Scene) -> tuple[list[str], str]:
@@ -213,8 +214,9 @@ def _plain(scene: Scene) -> tuple[list[str], str]:
         return [f"{value / 60.0:.4g}" for value in steps], "min"
     if scene.area_column == "distance":
         in_km = bool((steps >= 1000.0).all())
-        return [f"{value / (1000.0 if in_km else 1.0):.4g}" for value in steps], "km" if in_km else "m"
-    return [f"{value:g}" for value in steps], ""
+        unit_m = 1000.0 if in_km else 1.0
+        return [style.number_label(value / unit_m, 4) for value in steps], "km" if in_km else "m"
+    return [style.number_label(value, 6) for value in steps], ""
 
 
 def _folded(name: str) -> str:

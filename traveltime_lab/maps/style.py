@@ -9,6 +9,7 @@ from streets and background.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -182,7 +183,29 @@ def minutes_label(seconds: float) -> str:
 
 def metres_label(metres: float) -> str:
     """Format a distance for labels: ``"500 m"``, ``"1.5 km"``."""
-    return f"{metres:.0f} m" if round(metres) < 1000 else f"{metres / 1000:.3g} km"
+    return f"{metres:.0f} m" if round(metres) < 1000 else f"{number_label(metres / 1000)} km"
+
+
+def number_label(value: float, digits: int = 3) -> str:
+    """Format a number for labels: thousands have separators, smaller ones `digits` digits: ``"12,500"``, ``"0.25"``."""
+    if abs(value) >= 1e15:
+        return f"{value:.{digits}g}"
+    kept = len(f"{abs(value):.0f}") if abs(value) >= 1.0 else 0
+    return f"{value:,.{max(digits, kept)}g}"
+
+
+def tick_labels() -> Any:
+    """Return a formatter of matplotlib for the ticks of a scale: equal decimals, separators, and no powers of ten."""
+    base: Any = matplotlib_module("ticker").ScalarFormatter
+
+    def call(formatter: Any, value: float, position: int | None = None) -> str:
+        text = str(base.__call__(formatter, value, position))
+        whole, point, decimals = text.partition(".")
+        return re.sub(r"(?<=\d)(?=(?:\d{3})+$)", ",", whole) + point + decimals
+
+    made = type("TickLabels", (base,), {"__call__": call})(useOffset=False)
+    made.set_scientific(False)
+    return made
 
 
 def round_length(most: float, steps: Sequence[float] = (1, 2, 5)) -> float:

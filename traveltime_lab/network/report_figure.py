@@ -84,7 +84,8 @@ def _draw_hours(ax: Any, feed: str, own: pd.DataFrame, dates: pd.DataFrame | Non
     ax.set_xticks(range(0, table.shape[1], 3), [str(hour) for hour in table.columns[::3]], fontsize=8)
     ax.tick_params(length=0)
     ax.set_xlabel("hour of the service date", fontsize=8)
-    bar = ax.figure.colorbar(image, ax=ax, pad=0.01, aspect=12)
+    ticks = import_module("matplotlib.ticker").MaxNLocator(nbins=6, integer=True)
+    bar = ax.figure.colorbar(image, ax=ax, pad=0.01, aspect=12, ticks=ticks, format="{x:,.0f}")
     bar.ax.tick_params(labelsize=8)
     bar.set_label("departures", fontsize=8)
     # Feeds may have the same name; one that is drawn has service.

@@ -48,6 +48,8 @@ NO_ORIGIN: Final = "There is no origin. Click on the map to add one."
 _BATCH: Final = 4
 #: Margin in degrees around the network within which `time_map` does not suspect swapped coordinates.
 _NEAR: Final = 0.5
+#: Columns of a line of code in a cell; calls that do not fit have an argument in each line.
+_COLUMNS: Final = 72
 
 #: Called before each step with the number of completed steps and of all steps; may raise an error to stop.
 Step = Callable[[int, int], None]
@@ -286,7 +288,7 @@ def code_of(query: Query, *, is_compared: bool = False) -> str:
     """
     origins = query.origins
     function = "time_map" if query.measure == "travel_time" else "distance_map"
-    options = "".join(f", {name}={value!r}" for name, value in query.options.items())
+    options = [f"{name}={value!r}" for name, value in query.options.items()]
     lines = [
         "import geopandas as gpd",
         *(["import pandas as pd"] if query.combine != "each" else []),
@@ -302,16 +304,28 @@ def code_of(query: Query, *, is_compared: bool = False) -> str:
     ]
     limits = list(query.limits) if len(query.limits) > 1 else query.limits[0]
     unit = "seconds" if function == "time_map" else "metres"
-    search = f"tl.{function}(network, origins, {query.measure}={limits}{options})"
+    measure = f"{query.measure}={limits}"
+
+    def search(result: str) -> list[str]:
+        line = f"{result} = tl.{function}({', '.join(['network', 'origins', measure, *options])})  # {unit}"
+        if len(line) <= _COLUMNS:
+            return [line]
+        arguments = ["network,", "origins,", f"{measure},  # {unit}", *(f"{option}," for option in options)]
+        return [f"{result} = tl.{function}(", *(f"    {argument}" for argument in arguments), ")"]
+
     if query.combine == "each":
-        body = [f"areas = {search}  # {unit}", 'areas = areas.rename_axis("origin").reset_index()']
+        body = [*search("areas"), 'areas = areas.rename_axis("origin").reset_index()']
     else:
         arguments = "ring.iloc[:1], ring.iloc[1:]" if query.combine == "difference" else "ring"
         body = [
-            f"rings = {search}  # {unit}",
+            *search("rings"),
             "areas = pd.concat(",
-            f"    [tl.{query.combine}({arguments}).assign(origin={query.combine!r}, {query.measure}=limit)",
-            f"     for limit, ring in rings.groupby({query.measure!r})],",
+            "    [",
+            f"        tl.{query.combine}({arguments}).assign(",
+            f"            origin={query.combine!r}, {query.measure}=limit",
+            "        )",
+            f"        for limit, ring in rings.groupby({query.measure!r})",
+            "    ],",
             "    ignore_index=True,",
             ")",
         ]
@@ -321,6 +335,8 @@ def code_of(query: Query, *, is_compared: bool = False) -> str:
         [
             *lines, "", "", "def areas_of(network):", *(f"    {line}" for line in body), "    return areas", "", "",
             "before, after = areas_of(network), areas_of(network_after)",
-            "tl.side_by_side(network, before, after, origins, network_after=network_after)",
+            "tl.side_by_side(",
+            "    network, before, after, origins, network_after=network_after",
+            ")",
         ]
     )  # fmt: skip

@@ -110,7 +110,7 @@ class Layer:
         if edges is not None:
             last = max(len(edges) - 2, 1)
             classes = [
-                _swatch(scale.colour(i / last), f"{_short(low)}\u2013{_short(high)}")
+                _swatch(scale.colour(i / last), f"{style.number_label(low)}\u2013{style.number_label(high)}")
                 for i, (low, high) in enumerate(itertools.pairwise(edges))
             ]
             return f"{head}<div style='display:flex;flex-wrap:wrap;max-width:240px'>{''.join(classes)}{missing}</div>"
@@ -119,7 +119,7 @@ class Layer:
         bar = f"width:100px;height:12px;background:linear-gradient(90deg,{','.join(tones)})"
         # Signs say that there are values beyond the ends of the scale.
         below, above = "\u2264 " * bool(known.min() < low), "\u2265 " * bool(known.max() > high)
-        ends = below + _short(low), above + _short(high)
+        ends = below + style.number_label(low), above + style.number_label(high)
         return (
             f"{head}<div style='display:flex;align-items:center;gap:5px'>{ends[0]}<i style='{bar}'></i>{ends[1]}"
             f"</div><div>{missing}</div>"
@@ -187,8 +187,3 @@ def _swatch(colour: str, text: str) -> str:
         "<span style='display:inline-flex;align-items:center;margin-right:10px;white-space:nowrap'><i style='"
         f"width:14px;height:14px;margin-right:4px;background:{colour}'></i>{text}</span>"
     )
-
-
-def _short(value: float) -> str:
-    """Format the end of a class."""
-    return f"{value:.3g}" if abs(value) < 100.0 else f"{value:,.0f}"
