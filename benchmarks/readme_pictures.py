@@ -12,12 +12,16 @@ import tempfile
 from pathlib import Path
 
 import pandas as pd
+from PIL import Image
 
 import traveltime_lab as tl
 from traveltime_lab.maps import plot
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "pictures"
+sys.path.insert(0, str(ROOT / "docs" / "_extensions"))
+
+from reduced_colours import reduced  # noqa: E402
 
 
 def still() -> None:
@@ -67,3 +71,8 @@ if __name__ == "__main__":
     still()
     if not options.no_browser:
         widget()
+    for path in FOLDER.glob("*.png"):
+        with Image.open(path) as picture:
+            picture.load()
+        small = picture if picture.mode == "P" else reduced(picture)
+        small.save(path, "PNG", optimize=True)

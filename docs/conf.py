@@ -29,7 +29,7 @@ extensions = [
     "links",
     "offline",
 ]
-exclude_patterns = ["_build", "_templates", "pictures"]
+exclude_patterns = ["_build", "_templates"]
 templates_path = ["_templates"]
 default_role = "py:obj"
 

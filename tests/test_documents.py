@@ -195,5 +195,5 @@ def test_runs_replace_figures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_every_script_is_named_on_a_page() -> None:
     pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), ROOT / "benchmarks" / "README.md"]
     text = "\n".join(path.read_text(encoding="utf-8") for path in pages if path.name != "CHANGELOG.md")
-    scripts = [*ROOT.glob("benchmarks/**/*.py"), ROOT / "docs" / "draw_pictures.py", ROOT / "notebooks" / "refresh.py"]
+    scripts = [*ROOT.glob("benchmarks/**/*.py"), ROOT / "notebooks" / "refresh.py"]
     assert [path.name for path in scripts if not re.search(rf"\b{re.escape(path.name)}\b", text)] == []

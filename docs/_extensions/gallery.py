@@ -1,8 +1,8 @@
 """
-Brings the notebooks into the site, with pictures where a reader of a running notebook sees a map.
+Brings the notebooks into the site, with a thumbnail of each for the gallery.
 
-Notebooks are stored without pictures, and a map of ipyleaflet needs a running kernel. ``docs/draw_pictures.py`` runs
-them and draws what they show into ``docs/pictures``; here a copy of each notebook gets these pictures as outputs.
+Notebooks are stored with pictures of what their cells draw (``notebooks/refresh.py``). A map of ipyleaflet needs a
+running kernel, so that its picture is a still one, and the site says so.
 """
 
 from __future__ import annotations
@@ -10,21 +10,50 @@ from __future__ import annotations
 import ast
 import base64
 import hashlib
+import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import nbformat
+from PIL import Image, ImageOps
+from reduced_colours import reduced
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
 DOCS = Path(__file__).parents[1]
 NOTEBOOKS = DOCS.parent / "notebooks"
-PICTURES = DOCS / "pictures"
-#: Names of the widgets, of which the gallery has pictures.
+#: Copies of the notebooks and their thumbnails, which the build makes.
+COPIES = DOCS / "notebooks"
+#: Names of the widgets, of which notebooks store still pictures.
 WIDGETS = ("TravelTimeMap", "SideBySideMap")
 #: Follows the picture of a widget.
 STILL = "*A still picture of the map. In the running notebook its markers and controls can be moved.*"
+#: Width and height of thumbnails: twice those of a card, for screens with small pixels.
+THUMBNAIL = (480, 360)
+#: Line of the gallery in whose place the cards are.
+MARK = "<!-- notebooks -->"
+#: Titles of the notebooks in the gallery. Their own titles are the questions that they answer.
+TITLES = {
+    "01-quick-start": "Quick start",
+    "02-isochrones": "Isochrones",
+    "03-traffic": "Traffic",
+    "04-matrices": "Matrices",
+    "05-public-transport": "Public transport",
+    "06-distance-maps": "Distance maps",
+    "07-cells": "Cells",
+    "08-accessibility": "Accessibility",
+    "09-http-service": "HTTP service",
+    "10-protocol-buffers": "Protocol Buffers",
+    "11-bring-your-own-city": "Bring your own city",
+    "12-limits-and-errors": "Limits and errors",
+    "13-large-jobs": "Large jobs",
+    "14-scenarios": "Scenarios",
+    "15-calibration": "Calibration",
+    "16-study": "A whole study",
+}
+#: Tag of the cell whose picture is the thumbnail, if that is not the first one.
+TAG = "thumbnail"
 
 
 def drawings(notebook: Any) -> dict[int, bool]:
@@ -56,28 +85,66 @@ def _calls(node: ast.AST, *names: str) -> bool:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in names
 
 
-def picture_name(notebook: str, source: str) -> str:
+def digest(notebook: Any, number: int) -> str:
     """
-    Return the file name of the picture of a cell.
+    Return a digest of a cell and the code before it.
 
-    It has a digest of the cell, so that the picture of a cell that has changed since is not shown.
+    It is stored with the picture of the cell, and tells whether something has changed since.
     """
-    return f"{notebook}-{hashlib.sha256(source.encode()).hexdigest()[:8]}.png"
+    codes = [cell.source for cell in notebook.cells[: number + 1] if cell.cell_type == "code"]
+    return hashlib.sha256("\0".join(codes).encode()).hexdigest()[:16]
 
 
-def with_pictures(path: Path) -> Any:
-    """Return a notebook whose cells have their pictures as outputs, with a link to the notebook itself."""
+def pictures(notebook: Any) -> dict[int, Any]:
+    """Return the outputs that are pictures, by the number of their cell."""
+    return {
+        number: output
+        for number, cell in enumerate(notebook.cells)
+        for output in cell.get("outputs", [])
+        if "image/png" in output.get("data", {})
+    }
+
+
+def content(output: Any) -> bytes:
+    """Return a picture as a PNG file."""
+    return base64.b64decode(output["data"]["image/png"])
+
+
+def thumbnail(notebook: Any) -> Image.Image:
+    """Return the middle of a picture of a notebook, scaled down, with few but true colours."""
+    found = pictures(notebook)
+    tagged = [number for number in found if TAG in notebook.cells[number].metadata.get("tags", ())]
+    picture = Image.open(io.BytesIO(content(found[(tagged or list(found))[0]]))).convert("RGB")
+    small = ImageOps.fit(picture, THUMBNAIL, Image.Resampling.HAMMING)  # others make halos
+    try:
+        return reduced(small)
+    except ValueError:  # of colours that a palette cannot hold
+        return small
+
+
+def cards() -> str:
+    """Return a grid of the notebooks in Markdown: a thumbnail, a title and a question, which lead to the notebook."""
+    found = []
+    for path in sorted(NOTEBOOKS.glob("*.ipynb")):
+        question = nbformat.read(path, as_version=4).cells[0].source.splitlines()[0].removeprefix("# ")
+        found.append(
+            f":::{{grid-item-card}} {TITLES[path.stem]}\n"
+            f":link: notebooks/{path.stem}\n:link-type: doc\n"
+            f":img-top: notebooks/{path.stem}.png\n:img-alt: A picture of this notebook\n"
+            f":class-card: notebook\n\n{question}\n:::"
+        )
+    return "\n\n".join(["::::{grid} 1 2 3 3\n:gutter: 3", *found, "::::"])
+
+
+def shown(path: Path) -> Any:
+    """Return a notebook as the site shows it: with a link to the notebook itself, and remarks below still pictures."""
     notebook = nbformat.read(path, as_version=4)
+    stills = {number for number, is_widget in drawings(notebook).items() if is_widget}
     cells = []
-    drawn = drawings(notebook)
     for number, cell in enumerate(notebook.cells):
         cells.append(cell)
-        picture = PICTURES / picture_name(path.stem, cell.source)
-        if number in drawn and picture.exists():
-            data = {"image/png": base64.b64encode(picture.read_bytes()).decode()}
-            cell.outputs.append(nbformat.v4.new_output("display_data", data))
-            if drawn[number]:
-                cells.append(nbformat.v4.new_markdown_cell(STILL))
+        if number in stills:
+            cells.append(nbformat.v4.new_markdown_cell(STILL))
         cell.source = cell.source.replace("# NBVAL_CHECK_OUTPUT\n", "")
     link = f"{{download}}`Download this notebook <../../notebooks/{path.name}>` and run it on your own machine."
     cells.insert(1, nbformat.v4.new_markdown_cell(link))
@@ -86,19 +153,27 @@ def with_pictures(path: Path) -> Any:
 
 
 def _copy(app: Sphinx) -> None:
-    folder = DOCS / "notebooks"
-    folder.mkdir(exist_ok=True)
+    COPIES.mkdir(exist_ok=True)
+    made = set()
     for path in sorted(NOTEBOOKS.glob("*.ipynb")):
-        text = nbformat.writes(with_pictures(path))
-        copy = folder / path.name
-        if not copy.exists() or copy.read_text(encoding="utf-8") != text:  # Sphinx reads what is newer
-            copy.write_text(text, encoding="utf-8")
-    for copy in folder.glob("*.ipynb"):
-        if not (NOTEBOOKS / copy.name).exists():
-            copy.unlink()
+        small = io.BytesIO()
+        thumbnail(nbformat.read(path, as_version=4)).save(small, "PNG", optimize=True)
+        for name, new in ((path.name, nbformat.writes(shown(path)).encode()), (f"{path.stem}.png", small.getvalue())):
+            copy = COPIES / name
+            made.add(copy)
+            if not copy.exists() or copy.read_bytes() != new:  # Sphinx reads what is newer
+                copy.write_bytes(new)
+    for old in set(COPIES.iterdir()) - made:
+        old.unlink()
+
+
+def _insert(_app: Sphinx, _page: str, source: list[str]) -> None:
+    if f"\n{MARK}\n" in source[0]:
+        source[0] = source[0].replace(MARK, cards())
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register with Sphinx."""
     app.connect("builder-inited", _copy)
+    app.connect("source-read", _insert)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

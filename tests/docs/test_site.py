@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import nbformat
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageDraw
 
 import traveltime_lab as tl
 from tests.support import ROOT
@@ -29,10 +29,12 @@ if TYPE_CHECKING:
 
 DOCS = ROOT / "docs"
 sys.path.insert(0, str(DOCS / "_extensions"))
+sys.path.insert(0, str(ROOT / "notebooks"))
 
 import commands  # noqa: E402
 import gallery  # noqa: E402
 import links  # noqa: E402
+import looks  # noqa: E402
 import members  # noqa: E402
 import offline  # noqa: E402
 import reduced_colours  # noqa: E402
@@ -163,16 +165,52 @@ def test_the_pages_name_public_names_only() -> None:
 
 
 @pytest.mark.parametrize("path", sorted(gallery.NOTEBOOKS.glob("*.ipynb")), ids=lambda path: path.stem)
-def test_the_gallery_has_a_picture_of_every_map(path: Path) -> None:
-    """A cell that has changed needs a new picture: ``python docs/draw_pictures.py NOTEBOOK``."""
+def test_notebooks_have_a_picture_of_every_map(path: Path) -> None:
+    """A cell that has changed, or one before it, needs a new picture: ``python notebooks/refresh.py NOTEBOOK``."""
     notebook = nbformat.read(path, as_version=4)
-    wanted = {gallery.picture_name(path.stem, notebook.cells[number].source) for number in gallery.drawings(notebook)}
-    assert wanted == {picture.name for picture in gallery.PICTURES.glob(f"{path.stem}-*.png")}
-    assert f"(notebooks/{path.name})" in (DOCS / "gallery.md").read_text("utf-8")
-    shown = gallery.with_pictures(path)
-    assert sum(
-        "image/png" in output.get("data", {}) for cell in shown.cells for output in cell.get("outputs", [])
-    ) == len(wanted)
+    found = gallery.pictures(notebook)
+    assert found
+    assert set(found) == set(gallery.drawings(notebook))
+    for number, output in found.items():
+        assert output.metadata.get("source") == gallery.digest(notebook, number), notebook.cells[number].source
+        assert len(notebook.cells[number].outputs) == 1
+    nbformat.validate(notebook)
+    texts = [cell.source for cell in gallery.shown(path).cells]
+    assert texts.count(gallery.STILL) == sum(gallery.drawings(notebook).values())
+    assert not any("NBVAL" in text for text in texts)
+
+
+def test_the_gallery_has_a_card_for_every_notebook() -> None:
+    notebooks = sorted(gallery.NOTEBOOKS.glob("*.ipynb"))
+    assert list(gallery.TITLES) == [path.stem for path in notebooks]
+    text = gallery.cards()
+    for path in notebooks:
+        assert f":link: notebooks/{path.stem}\n" in text
+        assert f":img-top: notebooks/{path.stem}.png\n" in text
+    assert f"\n{gallery.MARK}\n" in (DOCS / "gallery.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize("path", sorted(gallery.NOTEBOOKS.glob("*.ipynb")), ids=lambda path: path.stem)
+def test_thumbnails_have_the_colours_of_the_picture(path: Path) -> None:
+    notebook = nbformat.read(path, as_version=4)
+    thumbnail = gallery.thumbnail(notebook)
+    assert thumbnail.size == gallery.THUMBNAIL
+
+    def frequent(picture: Image.Image) -> list[tuple[int, int, int]]:
+        """Return the colours of at least one in fifty pixels."""
+        colours = picture.convert("RGB").getcolors(picture.width * picture.height)
+        return [colour for count, colour in colours if 50 * count > picture.width * picture.height]
+
+    known = np.array(
+        [colour for output in gallery.pictures(notebook).values() for colour in frequent(_opened(output))], int
+    )
+    assert frequent(thumbnail)
+    for colour in frequent(thumbnail):
+        assert (np.abs(known - colour).max(axis=1) <= 2).any(), f"no picture has {colour}"
+
+
+def _opened(output: Any) -> Image.Image:
+    return Image.open(io.BytesIO(gallery.content(output)))
 
 
 def test_remote_parts_of_a_page_are_found() -> None:
@@ -213,18 +251,45 @@ def test_colours_that_a_palette_cannot_hold_are_refused() -> None:
     assert (np.asarray(few.convert("RGB")) == every[:, :200]).all()
 
 
+def _stored_pictures() -> dict[str, bytes]:
+    """Return the pictures of the repository by their names."""
+    found = {path.name: path.read_bytes() for path in (ROOT / "pictures").glob("*.png")}
+    for path in gallery.NOTEBOOKS.glob("*.ipynb"):
+        notebook = nbformat.read(path, as_version=4)
+        for number, output in gallery.pictures(notebook).items():
+            found[f"{path.stem}, cell {number}"] = gallery.content(output)
+    return found
+
+
 def test_no_picture_is_stored_twice() -> None:
     contents: dict[bytes, str] = {}
-    for path in sorted([*gallery.PICTURES.glob("*.png"), *(ROOT / "pictures").glob("*.png")]):
-        first = contents.setdefault(path.read_bytes(), path.name)
-        assert first == path.name, f"{path.name} is the same picture as {first}"
+    for name, picture in _stored_pictures().items():
+        first = contents.setdefault(picture, name)
+        assert first == name, f"{name} is the same picture as {first}"
 
 
-def test_stored_pictures_have_enough_colours() -> None:
+def test_stored_pictures_have_few_bytes_and_enough_colours() -> None:
     """Palettes of 64 colours, which Pillow chose, had none of the steps of a scale."""
-    for path in gallery.PICTURES.glob("*.png"):
-        picture = Image.open(path)
-        assert picture.mode == "P" and len(picture.getcolors()) > 250, path.name
+    for name, content in _stored_pictures().items():
+        picture = Image.open(io.BytesIO(content))
+        assert picture.mode == "P" and len(picture.getcolors()) > 200, name
+        assert len(content) < 250_000, name
+
+
+def test_pictures_that_look_the_same() -> None:
+    def png(*, size: int = 600, shift: int = 0, colour: str = "white") -> bytes:
+        picture = Image.new("RGB", (size, size), "white")
+        ImageDraw.Draw(picture).ellipse((100 + shift, 100, 400 + shift, 400), "teal", "black", 3)
+        ImageDraw.Draw(picture).rectangle((500, 500, 560, 560), colour)
+        file = io.BytesIO()
+        picture.resize((480, 480)).save(file, "PNG")
+        return file.getvalue()
+
+    assert looks.looks_the_same(png(), png())
+    assert looks.looks_the_same(png(), png(shift=1))
+    assert not looks.looks_the_same(png(), png(shift=30))
+    assert not looks.looks_the_same(png(), png(colour="orange"))
+    assert not looks.looks_the_same(png(), png(size=500))
 
 
 #: Public names as the reference has them, with two methods and a class that describes its attributes.
