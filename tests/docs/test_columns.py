@@ -18,8 +18,10 @@ sys.path.insert(0, str(ROOT / "docs" / "_extensions"))
 
 import commands
 
+#: What the site consists of, besides notebooks and docstrings, and the pages that it includes.
 PAGES = [
-    *(ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md")),
+    *sorted(ROOT.glob("*.md")),
+    ROOT / "benchmarks" / "README.md",
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
