@@ -1,4 +1,7 @@
 from .errors import (
+    BorderWarning as BorderWarning,
+)
+from .errors import (
     CoordinateError as CoordinateError,
 )
 from .errors import (

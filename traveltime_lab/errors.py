@@ -42,6 +42,20 @@ class TravelTimeError(Exception):
     """Base class of all errors that the library raises deliberately."""
 
 
+class BorderWarning(UserWarning):
+    """
+    An answer that reaches the border of the extract, so that a larger extract may change it.
+
+    Examples
+    --------
+    Silence the warnings, and look at the column ``reaches_border`` of the answers instead:
+
+    >>> import warnings
+    >>> import traveltime_lab as tl
+    >>> warnings.simplefilter("ignore", tl.BorderWarning)
+    """
+
+
 class InputError(TravelTimeError, ValueError):
     """An invalid argument or table."""
 

@@ -22,6 +22,7 @@ import shapely
 from traveltime_lab._checks import whole
 from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.crs import WGS84
+from traveltime_lab.errors import BorderWarning
 from traveltime_lab.jobs.job import Job, Places, open_network, receipt_of, schema_of
 from traveltime_lab.jobs.run import run
 from traveltime_lab.modes.snapping import Snapping
@@ -31,8 +32,11 @@ from traveltime_lab.points import PointsLike
 from traveltime_lab.question import MomentLike
 from traveltime_lab.runtime.progress import Progress
 from traveltime_lab.runtime.threads import side_by_side
+from traveltime_lab.runtime.warnings import warnings_to
+from traveltime_lab.search.border import COLUMN
 from traveltime_lab.search.time_map import ShapeStyle, area_query, area_table
 from traveltime_lab.settings import settings
+from traveltime_lab.streets.border import is_known
 from traveltime_lab.surfaces.level_of_detail import DEFAULT_LEVEL
 
 ORIGINS_PER_PART: Final = 200
@@ -91,7 +95,7 @@ buffer_distance, remove_water_bodies, snapping, window, percentile
     -------
     Path
         The folder. Its files ``part-000000.parquet`` and so on have a row for each origin and travel time: ``origin``
-        (its label), and the columns of `time_map`.
+        (its label), and the columns of `time_map`. Areas that reach the border have no warning, only their column.
 
     Raises
     ------
@@ -140,6 +144,7 @@ buffer_distance, remove_water_bodies, snapping, window, percentile
         "travel_time": (pa.int32(), "s"),
         "snap_distance": (pa.float64(), "m"),
         "reason": (pa.dictionary(pa.int8(), pa.string()), ""),
+        **({COLUMN: (pa.bool_(), "")} if is_known(opened.streets) else {}),
         "geometry": (pa.binary(), "degree"),
     }
     known = {**question.arguments, **limit, **spread, "level_of_detail": level_of_detail, **shape_options}
@@ -185,15 +190,17 @@ class AreaJob(Job):
         # Several times as many as threads, as some areas take longer than others.
         step = -(-(rows.stop - rows.start) // (4 * settings.threads))
         starts = [self.origins.points(slice(i, min(i + step, rows.stop))) for i in range(rows.start, rows.stop, step)]
-        tables = side_by_side(
-            [functools.partial(area_table, query, places, self.limits, self.style, "travel_time") for places in starts]
-        )
+        draw = functools.partial(functools.partial, area_table, query)
+        # The column of the file says it, and each part would warn of its own areas.
+        with warnings_to(lambda _: None, BorderWarning):
+            tables = side_by_side([draw(places, self.limits, self.style, "travel_time") for places in starts])
         table = pd.concat(tables)
         columns = {
             "origin": self.origins.column(table.index.to_numpy()),
             "travel_time": pa.array(table["travel_time"]),
             "snap_distance": pa.array(table["snap_distance"], from_pandas=True),
             "reason": pa.array(table["reason"]).cast(self.schema.field("reason").type),
+            **({COLUMN: pa.array(table[COLUMN])} if COLUMN in table else {}),
             "geometry": pa.array(shapely.to_wkb(table.geometry.to_numpy()), pa.binary()),
         }
         yield pa.table(columns, schema=self.schema)

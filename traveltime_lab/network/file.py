@@ -35,6 +35,7 @@ from traveltime_lab.errors import FileAccessError, FormatError, MissingFileError
 from traveltime_lab.network import checksums, prepared_file
 from traveltime_lab.network.history import History
 from traveltime_lab.network.water import WaterBodies
+from traveltime_lab.streets.extent import Extent
 from traveltime_lab.streets.tables import (
     OPTIONAL_ARRAYS,
     PLACE_DTYPES,
@@ -245,7 +246,8 @@ def plain_arrays(tables: StreetTables) -> dict[str, AnyArray]:
 def hash_of_streets(tables: StreetTables, water: WaterBodies, timezone: str, is_left_hand: bool) -> hashlib.blake2b:
     """Return the state of a hash of all data but the timetable; see `fingerprint`."""
     arrays = plain_arrays(tables)
-    arrays.pop("edge_off_ground", None)  # no answer depends on it
+    for name in ("edge_off_ground", "edge_is_cut"):
+        arrays.pop(name, None)  # no answer depends on it
     return digest(
         *parts_of(arrays),
         tables.uses.to_csv(index=False).encode(),
@@ -289,6 +291,8 @@ def _to_arrow(contents: Contents) -> pa.Table:
         "report": contents.tables.report,
         "water_report": contents.water.report,
     }
+    if contents.tables.extent is not None:
+        meta["extent"] = contents.tables.extent.to_json()
     if contents.history.changes:
         meta["history"] = contents.history.to_json()
     if contents.timetable is not None:
@@ -346,6 +350,7 @@ def _from_arrow(table: pa.Table, meta: dict[str, Any], content: pa.Buffer) -> Co
         water=[],
         places=places_frame(places),
         report=meta["report"],
+        extent=Extent.from_json(meta["extent"]) if "extent" in meta else None,
     )
     check_consistent(tables)
     timetable = typical_day = None

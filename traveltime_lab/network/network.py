@@ -18,7 +18,7 @@ from traveltime_lab.network import exports, frames, prepared, prepared_file, tim
 from traveltime_lab.network.data import NetworkData, parts_of
 from traveltime_lab.network.file import Contents, write_file
 from traveltime_lab.network.history import History
-from traveltime_lab.network.report import Report, connectivity, timetable_facts
+from traveltime_lab.network.report import Report, border_facts, connectivity, timetable_facts
 from traveltime_lab.network.sources import in_words
 from traveltime_lab.question import Metric
 from traveltime_lab.runtime.progress import CompilationBar
@@ -273,6 +273,7 @@ class Network(NetworkData):
             file and line, and the stops that cannot be used because they are too far from any walkable street.
             ``weekday_morning`` has the date of searches without one (`typical_day`), the number of departures on it,
             and the feeds that do not run then.
+            ``border`` says how the border of the extract is known, and how many edges are cut there.
             ``files`` are those that the network was built from, with their dates and hashes.
             ``changes`` says what each change has done, if the network has had any, and ``elevation`` what
             `add_elevation` has found. The methods ``service``, ``expiry``, ``stops_off_streets`` and ``islands`` return
@@ -286,6 +287,7 @@ class Network(NetworkData):
         facts["timezone"] = self.timezone
         facts["traffic_keeps"] = "left" if self.is_left_hand else "right"
         facts["bounds"] = ", ".join(f"{value:.5f}" for value in self.bounds)
+        facts["border"] = border_facts(self.tables)
         facts["water_bodies"] = dict(self.water.report)
         facts["attribution"] = self.attribution
         facts["fingerprint"] = self.fingerprint

@@ -23,7 +23,7 @@ from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.modes.table import SPEED_OPTIONS
 from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.runtime.memo import Derived, Use, recording
-from traveltime_lab.streets import contraction, engines, layer, snapping
+from traveltime_lab.streets import border, contraction, engines, layer, snapping
 from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.surfaces import field
 from traveltime_lab.transit import stop_links
@@ -46,6 +46,7 @@ _OFSPEED_OPTIONS: Final[dict[str, Derived[Any, Any]]] = {
     "labels": layer.GRAPHS,
     "labels at own speeds": layer.OWN_GRAPHS,
     "hierarchy": contraction.HIERARCHY,
+    "ways to the border": border.WAYS,
 }
 KINDS: Final = _OF_STREETS | _OFSPEED_OPTIONS
 _PLAIN: Final = Transportation("walking")
@@ -193,3 +194,6 @@ def _use(streets: StreetLayer, means: Transportation) -> None:
         snapping.island_index(streets, means, accept_roads, needed)
     snapping.barriers(streets)
     field.edge_boxes(streets)
+    if border.is_known(streets):
+        for is_arrival in (False, True):
+            border.times_to_border(streets, graph, means, Snapping(), is_arrival=is_arrival)

@@ -113,6 +113,12 @@ RULES: Final[Mapping[str, Mapping[str, Column]]] = {
         "fraction": Column("float64", ("found",), 0.0, 1.0),
         "connector": Column("int64", ("found",), 0),
     },
+    "WaysThere": {
+        "beyond": Column("float64", ("directed",), 0.0),
+        "indptr": Column("int64", ("edges+",), 0, "places"),
+        "fraction": Column("float64", ("places",), 0.0, 1.0),
+        "add": Column("float64", ("places",), 0.0),
+    },
 }  # fmt: skip
 #: Classes of the owners and of the values of each kind; "array" for an array, "None" for nothing.
 KINDS: Final[Mapping[str, tuple[str, frozenset[str]]]] = {
@@ -121,6 +127,7 @@ KINDS: Final[Mapping[str, tuple[str, frozenset[str]]]] = {
     "labels at own speeds": ("StreetLayer", frozenset({"RoadGraph"})),
     "contraction": ("Topology", frozenset({"Contraction"})),
     "hierarchy": ("RoadGraph", frozenset({"Hierarchy"})),
+    "ways to the border": ("RoadGraph", frozenset({"WaysThere"})),
     "part sizes": ("Topology", frozenset({"array"})),
     "snap index": ("StreetLayer", frozenset({"SegmentIndex"})),
     "islands": ("StreetLayer", frozenset({"SegmentIndex", "None"})),
@@ -222,6 +229,8 @@ def _sizes_of(value: Any, sizes: dict[str, int]) -> dict[str, int]:
         own = {"points": _length(value.indptr, 1), "places": _length(value.edge)}
     elif kind == "Snaps":
         own = {"points": _length(value.edge)}
+    elif kind == "WaysThere":
+        own = {"places": _length(value.fraction)}
     elif kind == "StopsOnEdges":
         own = {"found": _length(value.stops)}
     else:
@@ -240,8 +249,9 @@ _PARTS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
     "Hierarchy": {"up": ("Arcs", "states"), "down": ("Arcs", "states")},
     "SegmentIndex": {"grid": ("Grid",), "parts": ("Parts",)},
     "Snaps": {"places": ("Places", "points"), "islands": ("Places", "points")},
+    "WaysThere": {"unsure": ("SegmentIndex",)},
 }
-_OPTIONAL: Final = frozenset({"places", "islands"})
+_OPTIONAL: Final = frozenset({"places", "islands", "unsure"})
 
 
 def _check_parts(kind: str, value: Any, known: Mapping[str, int]) -> None:
@@ -269,6 +279,8 @@ def _check_parts(kind: str, value: Any, known: Mapping[str, int]) -> None:
         is_right = _length(value.grid.edge) == _length(value.parts.start)
     if kind == "Snaps":
         is_right = value.search is None
+    if kind == "WaysThere":
+        is_right = type(value.is_arrival) is bool
     if kind == "StopsOnEdges":
         is_right = type(value.n_stops) is int and value.n_stops == known["stops"]
     if kind == "Grid":

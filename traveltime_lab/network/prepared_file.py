@@ -28,6 +28,7 @@ from traveltime_lab.network import prepared
 from traveltime_lab.network.prepared import KINDS, Prepared, name_of
 from traveltime_lab.network.prepared_columns import check_kind, check_value
 from traveltime_lab.runtime.memo import Use
+from traveltime_lab.streets.border import WaysThere
 from traveltime_lab.streets.contraction import Contraction, Hierarchy
 from traveltime_lab.streets.graph import Core, RoadGraph, Topology
 from traveltime_lab.streets.layer import StreetLayer
@@ -41,7 +42,7 @@ _CLASSES: Final[dict[str, Callable[..., Any]]] = {
     item.__name__: item
     for item in (
         Arcs, Contraction, Core, EdgeBoxes, Grid, Hierarchy, Parts, Places, RoadGraph, SegmentIndex, Snaps,
-        StopsOnEdges, Topology,
+        StopsOnEdges, Topology, WaysThere,
     )
 }  # fmt: skip
 

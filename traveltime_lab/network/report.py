@@ -29,7 +29,7 @@ from traveltime_lab.network.verdict import verdict
 from traveltime_lab.network.views import stops_frame
 from traveltime_lab.streets import snapping
 from traveltime_lab.streets.layer import StreetLayer
-from traveltime_lab.streets.tables import street_km
+from traveltime_lab.streets.tables import StreetTables, street_km
 from traveltime_lab.transit.doubtful_trips import fast_rides, overtaking_trips
 from traveltime_lab.transit.layer import TransitLayer
 from traveltime_lab.transit.service_hours import departures_by_hour
@@ -411,6 +411,13 @@ class Report(dict[str, Any]):
             msg = f"{asked}() needs a timetable, which the network has not; build it with gtfs=, a GTFS feed"
             raise InputError(msg)
         return transit
+
+
+def border_facts(tables: StreetTables) -> dict[str, Any] | str:
+    """Return how the border of the extract is known, and how many edges are cut there."""
+    if tables.extent is None:
+        return "not known: the file does not say where it was cut"
+    return {"is_from": tables.extent.in_words, "edges_cut": int(tables.edge_is_cut.sum())}
 
 
 def connectivity(streets: StreetLayer) -> dict[str, Any]:

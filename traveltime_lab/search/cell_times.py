@@ -26,6 +26,7 @@ from traveltime_lab.kernels.raster.cells import add_samples
 from traveltime_lab.rounding import half_up, most_s
 from traveltime_lab.runtime.interrupts import checkpoint
 from traveltime_lab.runtime.progress import advance
+from traveltime_lab.search import border
 from traveltime_lab.search.cell_numbers import CellNumbers, cell_numbers, sample_spacing_m
 from traveltime_lab.search.query import Query
 from traveltime_lab.streets.snapping import SNAPPED, Snaps
@@ -100,7 +101,7 @@ def cell_times(
     network, snapping = query.network, query.snapping
     spacing = sample_spacing_m(grid, resolution, query.egress_transportation.base, network.frame.lat0)
     numbering = cell_numbers(network, grid, resolution, spacing)
-    found, longest = [], max(limits)
+    found, longest, way = [], max(limits), np.full(len(snaps), np.inf)
     most = most_s(longest)
     for i in range(len(snaps)):
         counts = [_CellCount.of(numbering, limit, with_share=with_share) for limit in limits]
@@ -124,11 +125,15 @@ def cell_times(
                 for count in counts:
                     if least <= count.most:
                         count.add(tile, values, numbers)
+            if border.is_known(query):
+                way[i] = border.way_to_border(query, start, field)[0]
             for count in counts:
                 if field.start() <= count.most:
                     count.add_origin(start)
         found.append([count.named(no_water=no_water) for count in counts])
         advance(1)
+    # Values are read up to a second beyond the limit.
+    border.warn_of_origins(query, border.within(query, way, limits, 1.0))
     return found
 
 

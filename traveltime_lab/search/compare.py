@@ -14,6 +14,7 @@ import shapely
 from traveltime_lab._checks import did_you_mean, words
 from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.errors import CrsError, InputError
+from traveltime_lab.search.border import COLUMN
 from traveltime_lab.surfaces.polygons import as_multipolygon
 
 #: Kinds of change of a value; missing if there is none before and after.
@@ -102,7 +103,7 @@ def compare(before: Any, after: Any, *, column: str | None = None) -> pd.DataFra
     if kind == "cells":
         name = column or next((each for each in _CELL_VALUES if each in before.columns), "mean")
         return _keyed(before, after, [key for key in keys if key != "distance"], name)
-    values = [each for each in before.columns if each not in ("travel_time_limit", "reason", "geometry")]
+    values = [each for each in before.columns if each not in ("travel_time_limit", "reason", COLUMN, "geometry")]
     if not values:
         raise InputError("before has no column of accessibility, only travel_time_limit, reason and geometry")
     if column is None and len(values) != 1:

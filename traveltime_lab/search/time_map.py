@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import shapely
 
-from traveltime_lab._arrays import ObjectArray
+from traveltime_lab._arrays import BoolArray, ObjectArray
 from traveltime_lab._checks import distances_m, finite, flag, one_of, percent, travel_times_s, whole
 from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.errors import InputError, UnsupportedError
@@ -34,6 +34,7 @@ from traveltime_lab.question import MomentLike
 from traveltime_lab.rounding import most_s
 from traveltime_lab.runtime.interrupts import checkpoint
 from traveltime_lab.runtime.progress import Progress, advance, check_progress, watched
+from traveltime_lab.search import border
 from traveltime_lab.search.query import Query, ask
 from traveltime_lab.search.receipts.record import with_receipt
 from traveltime_lab.search.tables import geo_frame
@@ -114,10 +115,10 @@ def time_map(
     -------
     GeoDataFrame
         Indexed like `origins`: ``travel_time`` (int32, s), ``snap_distance`` (float64, m, NaN if not snapped),
-        ``reason`` (why the area is empty, or that a change has closed the street at the origin; otherwise NA) and
-        ``geometry``, a valid MultiPolygon in EPSG:4326 with
-        counter-clockwise exterior rings, empty if the origin is not snapped. With a list of travel times, an origin has
-        one row for each of them, in the order of the list, under the same label.
+        ``reason`` (why the area is empty, or that a change has closed the street at the origin; otherwise NA),
+        ``reaches_border`` (bool, only if the border of the extract is known; see Notes) and ``geometry``, a valid
+        MultiPolygon in EPSG:4326 with counter-clockwise exterior rings, empty if the origin is not snapped. With a list
+        of travel times, an origin has one row for each of them, in the order of the list, under the same label.
 
     Raises
     ------
@@ -128,6 +129,8 @@ def time_map(
     -----
     UserWarning
         If `travel_time` is a number below 60: the unit is seconds.
+    BorderWarning
+        If areas extend to the border of the extract: what lies beyond it is missing.
 
     See Also
     --------
@@ -143,6 +146,9 @@ def time_map(
     The areas of several travel times are nested: each contains those of shorter ones, except with `polygons_filter`,
     and road buffers within a millimetre. All have the level of detail that is available for the longest; apart from
     that, they equal those of single calls.
+
+    Areas run past the border of the extract (`build_network` says where it is), up to the longest walk off the street.
+    Those without ``reaches_border`` are those of any larger extract; some of those with it are, too.
 
     Examples
     --------
@@ -235,6 +241,12 @@ def distance_map(
     ------
     InputError, CrsError, CoordinateError, LimitError, ModeError, MomentError
         As in `time_map`.
+
+    Warns
+    -----
+    BorderWarning
+        As in `time_map`. The length of the shortest route to the border counts; a detour across it that is faster, but
+        longer than `distance`, is not looked for.
 
     See Also
     --------
@@ -365,7 +377,8 @@ def area_query(
 def area_table(query: Query, places: Points, limits: Sequence[int], style: ShapeStyle, column: str) -> gpd.GeoDataFrame:
     """Return the table of areas, one row per origin and limit."""
     snaps = query.snap(places, is_origin=not query.is_arrival)
-    geometry = draw_shapes(query, snaps, limits, style).ravel()
+    shapes, reaches_border = draw_areas(query, snaps, limits, style)
+    geometry = shapes.ravel()
     n_limits = len(limits)
     status = np.repeat(snaps.status, n_limits)
     codes = np.where(status == OUTSIDE, 0, np.where(status == SNAPPED, 3, 1))
@@ -376,6 +389,8 @@ def area_table(query: Query, places: Points, limits: Sequence[int], style: Shape
         "snap_distance": np.repeat(finite(snaps.distance_m), n_limits),
         "reason": pd.Categorical.from_codes(codes, dtype=_REASONS),
     }
+    if reaches_border is not None:
+        columns[border.COLUMN] = reaches_border.ravel()
     return geo_frame(columns, geometry, places.index if n_limits == 1 else places.index.repeat(n_limits))
 
 
@@ -398,15 +413,28 @@ def draw_shapes(query: Query, snaps: Snaps, limits: Sequence[int], style: ShapeS
     object array of shape (n_origins, n_limits)
         MultiPolygons in EPSG:4326, empty if an origin is not snapped.
     """
+    return draw_areas(query, snaps, limits, style)[0]
+
+
+def draw_areas(
+    query: Query, snaps: Snaps, limits: Sequence[int], style: ShapeStyle
+) -> tuple[ObjectArray, BoolArray | None]:
+    """Return the areas as `draw_shapes` does, and which reach the border, None if it is not known; warn of these."""
     shapes = np.full((len(snaps), len(limits)), shapely.MultiPolygon(), dtype=object)
+    way = np.full(len(snaps), np.inf)
     for i in np.flatnonzero(snaps.status == SNAPPED).tolist():
-        shapes[i] = _shapes(query, snaps.take(np.array([i])), limits, style)
+        shapes[i], way[i] = _shapes(query, snaps.take(np.array([i])), limits, style)
         advance(1)
-    return shapes
+    # A contour is interpolated between cells on both sides of the limit, as `_shapes` says.
+    return shapes, border.of_areas(
+        query, snaps, way, limits, shapes, style.detail.cell_m(query.egress_transportation.base)
+    )
 
 
-def _shapes(query: Query, here: Snaps, limits: Sequence[int], style: ShapeStyle) -> list[shapely.MultiPolygon]:
-    """Return the areas of one origin."""
+def _shapes(
+    query: Query, here: Snaps, limits: Sequence[int], style: ShapeStyle
+) -> tuple[list[shapely.MultiPolygon], float]:
+    """Return the areas of one origin, and the way from there to the border; inf if it is not known."""
     checkpoint()
     levels = [float(limit) if query.is_in_metres else most_s(limit) for limit in limits]
     cell_m = style.detail.cell_m(query.egress_transportation.base)
@@ -431,7 +459,8 @@ def _shapes(query: Query, here: Snaps, limits: Sequence[int], style: ShapeStyle)
             _contour(query, here, field, surface, level, style, cell_m)
             for level, surface in zip(levels, drawn_on, strict=True)
         ]
-    return [_finished(query.network, shape, style) for shape in drawn]
+    way = float(border.way_to_border(query, here, field)[0]) if border.is_known(query) else np.inf
+    return [_finished(query.network, shape, style) for shape in drawn], way
 
 
 def _road_buffer(query: Query, field: Field, level: float, style: ShapeStyle, cell_m: float) -> shapely.MultiPolygon:

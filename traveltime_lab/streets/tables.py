@@ -28,6 +28,7 @@ from traveltime_lab._arrays import (
     UInt64Array,
     indptr_of,
 )
+from traveltime_lab.streets.extent import Extent
 
 NODE_SIGNALS = 1
 NODE_STOP = 2
@@ -191,6 +192,11 @@ class StreetTables:
         Whether each edge is a bridge, a pier or in a tunnel; empty where the source does not say. Answers do not depend
         on it, only the heights of `traveltime_lab.network.elevation`, and where there is water when a network is
         built.
+    edge_is_cut : bool array of shape (n_edges,) or (0,)
+        Whether streets may be missing at each edge, because a node of it is beyond the border of the extract or next to
+        a node that the extract lacks; empty where that is not known. Answers do not depend on it.
+    extent : Extent, optional
+        Where the streets are complete; None if it is not known.
     walking_slope_factor, cycling_slope_factor : float32 arrays of shape (2 * n_edges,) or (0,)
         Time along each directed edge divided by that on level ground; empty in networks without elevation.
     """
@@ -223,6 +229,8 @@ class StreetTables:
     report: dict[str, Any] = field(default_factory=dict)
     bounds: tuple[float, float, float, float] | None = None
     edge_off_ground: BoolArray = field(default_factory=lambda: np.zeros(0, np.bool_))
+    edge_is_cut: BoolArray = field(default_factory=lambda: np.zeros(0, np.bool_))
+    extent: Extent | None = None
     walking_slope_factor: Float32Array = field(default_factory=lambda: np.zeros(0, np.float32))
     cycling_slope_factor: Float32Array = field(default_factory=lambda: np.zeros(0, np.float32))
 
@@ -244,6 +252,8 @@ class StreetTables:
         found: dict[str, Any] = {}
         if self.edge_off_ground.size:
             found["edge_off_ground"] = self.edge_off_ground[edges] & is_known
+        if self.edge_is_cut.size:
+            found["edge_is_cut"] = self.edge_is_cut[edges] & is_known
         if self.has_slopes:
             for name in SLOPE_FACTORS:
                 pairs = getattr(self, name).reshape(-1, 2)[edges]
@@ -254,7 +264,7 @@ class StreetTables:
 #: Arrays of `StreetTables` with one value per directed edge, which are empty in networks without elevation.
 SLOPE_FACTORS = ("walking_slope_factor", "cycling_slope_factor")
 #: Arrays that may be empty, with the number of values per edge and their dtype.
-_OPTIONAL = {"edge_off_ground": (1, "bool")} | dict.fromkeys(SLOPE_FACTORS, (2, "float32"))
+_OPTIONAL = {"edge_off_ground": (1, "bool"), "edge_is_cut": (1, "bool")} | dict.fromkeys(SLOPE_FACTORS, (2, "float32"))
 #: Their names; empty ones are not written to files.
 OPTIONAL_ARRAYS = frozenset(_OPTIONAL)
 

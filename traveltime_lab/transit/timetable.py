@@ -152,6 +152,9 @@ class Timetable:
     feed_spans : tuple of (int, int), optional
         First and last date of each feed as ordinals, first > last for none; by default those on which its trips run. A
         changed timetable covers the dates of the one before, also if a feed has lost its trips.
+    leaving : tuple of (int, int)
+        Stops with a trip whose next stop, or the one before, was left out when the feed was cut: row of the stop, and
+        seconds of the shortest ride between the two. Answers do not depend on it.
     """
 
     feeds: pd.DataFrame
@@ -188,6 +191,7 @@ class Timetable:
     frequency_exact: BoolArray
     notes: list[dict[str, Any]] = field(default_factory=list)
     feed_spans: tuple[tuple[int, int], ...] | None = None
+    leaving: tuple[tuple[int, int], ...] = ()
 
     def __post_init__(self) -> None:
         """Make every array read-only."""

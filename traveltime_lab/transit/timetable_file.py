@@ -64,6 +64,11 @@ def join_timetables(parts: Sequence[Timetable]) -> Timetable:
         values[name] = np.concatenate(pieces)
     values["headsigns"] = ["", *(text for part in parts for text in part.headsigns[1:])]
     values["notes"] = [note for part in parts for note in part.notes]
+    values["leaving"] = tuple(
+        (stop + int(offset), seconds)
+        for part, offset in zip(parts, offsets["stops"], strict=True)
+        for stop, seconds in part.leaving
+    )
     return Timetable(**values)
 
 
@@ -104,7 +109,8 @@ def to_tables(timetable: Timetable) -> tuple[dict[str, pa.Array], dict[str, Any]
         for name, values in columns.items()
     }
     notes = json.loads(json.dumps(timetable.notes, default=str))
-    return columns, {"zones": timetable.zones, "notes": notes, "feed_spans": timetable.feed_spans}
+    meta = {"zones": timetable.zones, "notes": notes, "feed_spans": timetable.feed_spans}
+    return columns, meta | ({"leaving": timetable.leaving} if timetable.leaving else {})
 
 
 def from_tables(columns: Mapping[str, pa.Array], meta: Mapping[str, Any]) -> Timetable:
@@ -119,6 +125,7 @@ def from_tables(columns: Mapping[str, pa.Array], meta: Mapping[str, Any]) -> Tim
     values: dict[str, Any] = {"zones": list(meta["zones"]), "notes": list(meta["notes"])}
     spans = meta.get("feed_spans")
     values["feed_spans"] = None if spans is None else tuple((int(first), int(last)) for first, last in spans)
+    values["leaving"] = tuple((int(stop), int(seconds)) for stop, seconds in meta.get("leaving", ()))
     services = {item.name: columns[f"services.{item.name}"].to_numpy(zero_copy_only=False) for item in fields(Services)}
     values["services"] = Services(**services)
     for table in TABLES:
@@ -130,6 +137,9 @@ def from_tables(columns: Mapping[str, pa.Array], meta: Mapping[str, Any]) -> Tim
             values[item.name] = columns[item.name].to_numpy(zero_copy_only=False)
     timetable = Timetable(**values)
     check_timetable(timetable)
+    if not all(0 <= stop < timetable.n_stops and seconds >= 0 for stop, seconds in timetable.leaving):
+        msg = "leaving has a stop that does not exist, or a ride of negative length"
+        raise ValueError(msg)
     return timetable
 
 

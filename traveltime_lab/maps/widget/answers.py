@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING, Any, Final
 import geopandas as gpd
 import pandas as pd
 
-from traveltime_lab.errors import InputError
+from traveltime_lab.errors import BorderWarning, InputError
 from traveltime_lab.limits import MAX_TRAVEL_TIME_S
 from traveltime_lab.maps import style
 from traveltime_lab.maps.widget.origins import Origin, called
 from traveltime_lab.maps.widget.rides import legs_of, line_colours, rides_in_words, street_leg
 from traveltime_lab.maps.widget.state import Query
 from traveltime_lab.moments import TypicalMoment
+from traveltime_lab.network.prepared import listed
+from traveltime_lab.runtime.warnings import warnings_to
+from traveltime_lab.search.border import COLUMN
 from traveltime_lab.search.query import transit_of, typical_day_of
 from traveltime_lab.search.receipts.asked import asked_table
 from traveltime_lab.search.receipts.record import Asked, NetworkFacts, attrs_of
@@ -93,8 +96,8 @@ def areas(network: Network, query: Query, *, step: Step = _no_step) -> gpd.GeoDa
     -------
     GeoDataFrame
         One row per origin and ring in EPSG:4326, by origin, small rings first: ``origin`` (its name, or the type of
-        combination if origins are combined), ``travel_time`` or ``distance``, ``reason`` (why the area is empty) and
-        ``geometry``.
+        combination if origins are combined), ``travel_time`` or ``distance``, ``reason`` (why the area is empty),
+        ``reaches_border`` if the border of the network is known, and ``geometry``.
 
     Raises
     ------
@@ -115,7 +118,8 @@ def areas(network: Network, query: Query, *, step: Step = _no_step) -> gpd.GeoDa
             [_combined(network, drawn[drawn[query.measure] == limit], query, limit) for limit in query.limits],
             ignore_index=True,
         )
-    drawn = drawn[["origin", query.measure, "reason", "geometry"]]
+    flag = [COLUMN] if COLUMN in drawn.columns else []
+    drawn = drawn[["origin", query.measure, "reason", *flag, "geometry"]]
     drawn.attrs = {}  # the receipt of one of several batches
     return drawn
 
@@ -159,10 +163,10 @@ def _looks_swapped(network: Network, origin: Origin, *, margin: float = 0.0) -> 
 def _shapes(network: Network, origins: gpd.GeoDataFrame, query: Query) -> gpd.GeoDataFrame:
     """Return the areas of all rings, from one search of each origin."""
     limits = list(query.limits)
-    if query.measure == "distance":
-        return distance_map(network, origins, distance=limits, **query.options)
-    # Warnings are displayed on the map, see `service_remarks`.
-    with service_warnings_to(lambda text: None):
+    # Warnings are displayed on the map, see `remarks` and `service_remarks`.
+    with service_warnings_to(lambda text: None), warnings_to(lambda text: None, BorderWarning):
+        if query.measure == "distance":
+            return distance_map(network, origins, distance=limits, **query.options)
         return time_map(network, origins, travel_time=limits, **query.options)
 
 
@@ -175,8 +179,9 @@ def _combined(network: Network, ring: gpd.GeoDataFrame, query: Query, limit: int
     else:
         shape = difference(ring.iloc[:1], ring.iloc[1:])
     is_empty = bool(shape.geometry.is_empty.iloc[0])
+    flag = {COLUMN: bool(ring[COLUMN].any())} if COLUMN in ring.columns else {}
     return shape.assign(
-        origin=query.combine, reason=_why(network, ring, query) if is_empty else None, **{query.measure: limit}
+        origin=query.combine, reason=_why(network, ring, query) if is_empty else None, **flag, **{query.measure: limit}
     )
 
 
@@ -225,7 +230,7 @@ def probe(network: Network, query: Query, lng: float, lat: float) -> gpd.GeoData
         As in `time_filter` and `routes`.
     """
     # Warnings are displayed on the map, see `service_remarks`.
-    with service_warnings_to(lambda text: None):
+    with service_warnings_to(lambda text: None), warnings_to(lambda text: None, BorderWarning):
         origins = table_of(query.origins)
         point = gpd.GeoSeries.from_xy([lng], [lat], index=["here"], crs="EPSG:4326")
         ends = (point, origins) if query.is_arrival else (origins, point)
@@ -261,7 +266,24 @@ def remarks(network: Network, query: Query, drawn: gpd.GeoDataFrame) -> list[str
         words = _sentence(network, query, name, reason) if reason in REASONS_IN_WORDS else str(reason)
         short = style.minutes_label(limit) if query.measure == "travel_time" else style.metres_label(limit)
         told[str(name)] = words.replace("{limit}", short)
-    return list(told.values())
+    return [*told.values(), *_border_remarks(query, drawn)]
+
+
+def _border_remarks(query: Query, drawn: gpd.GeoDataFrame) -> list[str]:
+    """Return a sentence on the areas that extend to the border of the streets, if there are some."""
+    if COLUMN not in drawn.columns:
+        return []
+    flagged = drawn[drawn[COLUMN].to_numpy(bool) & ~drawn.geometry.is_empty.to_numpy()]
+    names = list(dict.fromkeys(flagged["origin"]))
+    if not names:
+        return []
+    of = (
+        f" of {listed(tuple(called(name) for name in names))}"
+        if query.combine == "each" and len(query.origins) > 1
+        else ""
+    )
+    begin = f"The areas{of} extend" if len(names) > 1 else f"The area{of} extends"
+    return [f"{begin} to the border of the streets: what lies beyond it is missing."]
 
 
 def service_remarks(network: Network, query: Query) -> list[str]:

@@ -151,6 +151,7 @@ def read_feed(source: str | os.PathLike[str], region: Region | None = None) -> T
         **shapes,
         **frequencies,
         notes=[_notes(files, calls, findings)],
+        leaving=tuple((int(stop_number[stop]), seconds) for stop, seconds in calls.leaving.items()),
     )
 
 

@@ -59,6 +59,9 @@ class TripCalls:
         A course is a pattern along one shape, with one sequence of stop_headsigns.
     headsigns : list of str
         ``headsigns[0]`` is empty.
+    leaving : dict of int to int
+        Row of stops.txt of each stop next to one that the region leaves out, and seconds of the shortest ride between
+        the two.
     facts : dict
         Counts for the report.
     """
@@ -80,6 +83,7 @@ class TripCalls:
     course_along: Float32Array
     course_headsign: Int32Array
     headsigns: list[str]
+    leaving: dict[int, int]
     facts: dict[str, Any]
 
 
@@ -186,9 +190,11 @@ def read_calls(
     if good.size < trips.size:
         calls, trips = calls.of(good), trips[good]
     cut: dict[str, Any] = {}
+    leaving: dict[int, int] = {}
     whole = calls.first_departures
     if region is not None:
         is_inside = region.contains(stop_lng, stop_lat)[calls.stop]
+        leaving = calls.across(is_inside)
         calls, left = calls.where(is_inside)
         cut["cut"] = {
             "stop_times_outside": int((~is_inside).sum()),
@@ -201,7 +207,7 @@ def read_calls(
                 "as (west, south, east, north)", file="stops.txt",
             )  # fmt: skip
     return _assembled(
-        calls, trips, trip_shape[trips], calls.first_departures - whole, headsigns,
+        calls, trips, trip_shape[trips], calls.first_departures - whole, headsigns, leaving,
         {
             "stop_times": int(n_read),
             "times_filled_in": {
@@ -231,6 +237,17 @@ class _Calls(NamedTuple):
         """The departure of each trip at its first stop."""
         return self.departure[self.indptr[:-1]]
 
+    def across(self, is_inside: BoolArray) -> dict[int, int]:
+        """Return the stops inside that a trip leaves for one outside, or reaches from there, and the shortest rides."""
+        crosses = is_inside[1:] != is_inside[:-1]
+        crosses[self.indptr[1:-1] - 1] = False  # between two trips
+        before = np.flatnonzero(crosses)
+        stops = np.where(is_inside[before], self.stop[before], self.stop[before + 1])
+        seconds = np.maximum(self.arrival[before + 1] - self.departure[before], 0)
+        order = np.lexsort((seconds, stops))
+        found, first = np.unique(stops[order], return_index=True)
+        return dict(zip(found.tolist(), seconds[order][first].tolist(), strict=True))
+
     def of(self, trips: IndexArray) -> _Calls:
         """Return the stop times of some trips."""
         indptr, at = chosen_rows(self.indptr, trips)
@@ -253,6 +270,7 @@ def _assembled(
     shape: Int32Array,
     later: Int32Array,
     headsigns: list[str],
+    leaving: dict[int, int],
     facts: dict[str, Any],
 ) -> TripCalls:
     """Return stop times grouped by pattern and sorted by departure, with columns of the trips in this order."""
@@ -293,6 +311,7 @@ def _assembled(
         course_along=(along[course_rows] if along.size else np.full(n_course_calls, np.nan)).astype(np.float32),
         course_headsign=headsign[course_rows] if headsign.size else np.zeros(n_course_calls, np.int32),
         headsigns=headsigns,
+        leaving=leaving,
         facts=facts,
     )
 

@@ -30,6 +30,8 @@ class Runs:
         First and last position of each stretch.
     is_whole : bool array of shape (n_ways,)
         Ways of which all nodes are in the file.
+    cut : int64 array
+        Indices of the nodes next to a missing one on a way, in any order.
     report : dict
         Numbers of ways that were cut or dropped, by reason.
     """
@@ -39,6 +41,7 @@ class Runs:
     is_start: BoolArray
     is_end: BoolArray
     is_whole: BoolArray
+    cut: Int64Array
     report: dict[str, int]
 
 
@@ -51,6 +54,7 @@ class Edges:
     way: Int64Array
     length_m: FloatArray
     coord_indptr: Int64Array
+    coord_node: Int64Array
     coord_lng: FloatArray
     coord_lat: FloatArray
 
@@ -61,6 +65,11 @@ def unbroken_runs(ways: Ways, positions: NodePositions) -> Runs:
     way = way_of_ref = np.repeat(np.arange(n_ways), np.diff(ways.indptr))
     node = positions.find(ways.refs)
     is_missing = node < 0
+    beside = np.zeros(len(node), np.bool_)
+    same_way = way[1:] == way[:-1]
+    beside[1:] |= is_missing[:-1] & same_way
+    beside[:-1] |= is_missing[1:] & same_way
+    cut = np.unique(node[beside & ~is_missing])
     is_repeated = np.zeros(len(node), np.bool_)
     is_repeated[1:] = (node[1:] == node[:-1]) & (way[1:] == way[:-1]) & ~is_missing[1:]
     # All nodes of a stretch have the same number of missing nodes before them.
@@ -79,7 +88,7 @@ def unbroken_runs(ways: Ways, positions: NodePositions) -> Runs:
         "ways_dropped_missing_nodes": int((has_missing & ~is_kept).sum()),
         "ways_dropped_degenerate": int((~has_missing & ~is_kept).sum()),
     }
-    return Runs(node, way, is_start, is_end, ~has_missing, report)
+    return Runs(node, way, is_start, is_end, ~has_missing, cut, report)
 
 
 def _bounds(way: Int64Array, gap: Int64Array) -> tuple[BoolArray, BoolArray]:
@@ -128,7 +137,9 @@ def split_at_junctions(runs: Runs, positions: NodePositions, must_split: BoolArr
     counts = last - first + 1
     indptr = indptr_of(counts)
     take = np.repeat(first, counts) + within_rows(counts)
-    return Edges(runs.node[first], runs.node[last], runs.way[first], length_m, indptr, lng[take], lat[take])
+    return Edges(
+        runs.node[first], runs.node[last], runs.way[first], length_m, indptr, runs.node[take], lng[take], lat[take]
+    )
 
 
 def way_lengths_m(runs: Runs, positions: NodePositions, rows: Sequence[int]) -> dict[int, float]:

@@ -26,6 +26,7 @@ from traveltime_lab.points import PointsLike, as_table, read_points
 from traveltime_lab.question import MomentLike
 from traveltime_lab.runtime.executors import check_executor
 from traveltime_lab.runtime.progress import Progress, check_progress, watched
+from traveltime_lab.search import border
 from traveltime_lab.search.accessibility.decay import Decay, as_decay
 from traveltime_lab.search.accessibility.measures import (
     Catchment,
@@ -56,7 +57,7 @@ MEASURES: Final = ("opportunities", "nearest", *_CATCHMENTS)
 #: Reasons why an origin has no value.
 _REASONS: Final = pd.CategoricalDtype(["origin_outside_network", "origin_not_snapped", "origin_street_closed"])
 #: Columns of the result that are not values.
-_RESERVED: Final = ("travel_time_limit", "reason", "geometry")
+_RESERVED: Final = ("travel_time_limit", "reason", "geometry", border.COLUMN)
 #: Name of the column if opportunities have no values.
 _COUNT: Final = "opportunities"
 #: Largest number of `k` (assumed).
@@ -141,6 +142,8 @@ def accessibility(
         times (Int32, s) and are named so, such as ``travel_time_to_schools``; they are NA if fewer than `k`
         opportunities are in reach. Both are missing for origins without a street, and ``reason``
         (categorical) says why. An origin at a street that a change has closed has nothing in reach, and a reason, too.
+        If the border of the extract is known, and without a timetable, ``reaches_border`` (bool) is as in `time_map`:
+        opportunities beyond the border are missing, too.
 
     Raises
     ------
@@ -159,6 +162,11 @@ def accessibility(
         If a time does not exist or is ambiguous, or the timetable does not cover it.
     UnfinishedJobError
         If the executor can no longer be used, or its workers ended several times.
+
+    Warns
+    -----
+    BorderWarning
+        If the places in reach extend to the border.
 
     See Also
     --------
@@ -258,7 +266,12 @@ def accessibility(
     is_closed = on_closed_streets(query.graph.topology, here)
     if measure == "nearest":
         names = [f"travel_time_to_{name}" for name in names]
-    return _table(found, here, is_closed, starts.index, starts.geometry, limits, names, percents)
+    table = _table(found, here, is_closed, starts.index, starts.geometry, limits, names, percents)
+    if query.transit is None and border.is_known(query):
+        flagged = border.within(query, border.way_to_border(query, here), limits)
+        table.insert(len(table.columns) - 1, border.COLUMN, flagged.ravel())
+        border.warn_of_origins(query, flagged)
+    return table
 
 
 def _table(

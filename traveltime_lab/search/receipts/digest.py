@@ -29,6 +29,8 @@ class Digest:
 
     def add(self, rows: pd.DataFrame) -> None:
         """Add the next rows."""
+        # The flag of the border is about the extract: networks with and without a known border have equal answers.
+        rows = rows.drop(columns="reaches_border", errors="ignore")
         names = [str(_plain(name)) for name in rows.columns]
         pieces: list[tuple[str, Any]] = [
             (f"{number} {name}", rows.iloc[:, number]) for number, name in enumerate(names)

@@ -10,8 +10,10 @@ from typing import Any, TypeAlias
 import msgspec
 import shapely
 
+from traveltime_lab.errors import BorderWarning
 from traveltime_lab.network.network import Network
 from traveltime_lab.runtime.interrupts import checkpoint
+from traveltime_lab.runtime.warnings import warnings_to
 from traveltime_lab.search import time_map
 from traveltime_lab.search.query import Query
 from traveltime_lab.search.time_map import ShapeStyle
@@ -103,7 +105,9 @@ def _is_only_walking(
     if asked.transit is None:
         return asked.transportation.mode.is_only_walking
     on_foot = Query.of(asked.question.on_foot, asked.network)
-    return bool(draw(on_foot, lng, lat, limit, style).equals(found))
+    # The area itself has warned of the border.
+    with warnings_to(lambda _: None, BorderWarning):
+        return bool(draw(on_foot, lng, lat, limit, style).equals(found))
 
 
 def _detail_of(search: DrawnSearch, *, is_kept: bool) -> LevelOfDetail:

@@ -1,0 +1,393 @@
+"""Answers that reach the border of the extract: each that differs from that of a larger extract is flagged."""
+
+from __future__ import annotations
+
+import random
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import geopandas as gpd
+import numpy as np
+import pandas as pd
+import pytest
+import shapely
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+import traveltime_lab as tl
+from tests.support.feeds import feed
+from tests.support.osm_files import osm_xml
+from traveltime_lab.maps.widget import answers
+from traveltime_lab.maps.widget.state import state_of
+from traveltime_lab.network.network import Network
+
+#: Nodes along a side of the town, and degrees between them: 111 m.
+SIDE, STEP = 26, 0.001
+MORNING = "2026-03-03T08:00"
+#: Areas in square degrees that are noise: a square metre.
+NOISE = 1e-10
+
+Bounds = tuple[float, float, float, float]
+
+
+def place(column: float, row: float) -> tuple[float, float]:
+    return round(0.5 + column * STEP, 7), round(0.5 + row * STEP, 7)
+
+
+@pytest.fixture(scope="module")
+def town(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A grid of streets with gaps, one-way streets, dead ends and a park, and the feed of its buses."""
+    folder, dice = tmp_path_factory.mktemp("town"), random.Random(7)
+    nodes = {SIDE * row + column + 1: place(column, row) for row in range(SIDE) for column in range(SIDE)}
+    ways: list[tuple[int, str, str]] = []
+    for row in range(SIDE):
+        for column in range(SIDE):
+            here = SIDE * row + column + 1
+            for there in (here + 1,) * (column < SIDE - 1) + (here + SIDE,) * (row < SIDE - 1):
+                is_park = 8 < row < 13 and 9 < column < 14
+                if dice.random() < (0.9 if is_park else 0.2):
+                    continue
+                tags = dice.choice([*["residential"] * 6, "primary", "footway", "path", "cycleway"])
+                more = " oneway=yes" if dice.random() < 0.15 else ""
+                ways.append((1000 + len(ways), f"{here} {there}", f"highway={tags}{more}"))
+    (folder / "town.osm").write_bytes(osm_xml(nodes, ways))
+    stops, trips, times = ["stop_id,stop_lat,stop_lon"], ["route_id,service_id,trip_id"], []
+    for line in range(6):
+        fixed, along = 3 + 4 * line, range(1, SIDE, 3)
+        for k in along:
+            lng, lat = place(k, fixed) if line % 2 else place(fixed, k)
+            stops.append(f"{line}-{k},{lat},{lng}")
+        for way in (1, -1):
+            for run in range(12):
+                trip = f"{line}{way}{run}"
+                trips.append(f"R,daily,{trip}")
+                for place_in_trip, k in enumerate(list(along)[::way]):
+                    minute = 5 * run + 2 * place_in_trip
+                    moment = f"{8 + minute // 60}:{minute % 60:02}:00"
+                    times.append(f"{trip},{place_in_trip},{line}-{k},{moment},{moment}")
+    head = "trip_id,stop_sequence,stop_id,arrival_time,departure_time"
+    feed(folder, stops="\n".join(stops), trips="\n".join(trips), stop_times="\n".join([head, *times]))
+    return folder
+
+
+def built(town: Path, bounds: Any = None, *, has_buses: bool = False) -> Network:
+    return tl.build_network(town / "town.osm", gtfs=town / "feed.zip" if has_buses else (), bounds=bounds)
+
+
+@pytest.fixture(scope="module")
+def whole(town: Path) -> Network:
+    return built(town, has_buses=True)
+
+
+@pytest.fixture(scope="module")
+def searched(whole: Network) -> Callable[[Network], Network]:
+    """A function that has a part of the town searched on the grid of the whole, so that areas can be compared."""
+
+    def on_the_same_grid(part: Network) -> Network:
+        part.streets.frame = whole.streets.frame
+        return part
+
+    return on_the_same_grid
+
+
+def flags(table: pd.DataFrame) -> list[bool]:
+    assert table["reaches_border"].dtype == bool
+    found: list[bool] = table["reaches_border"].tolist()
+    return found
+
+
+boxes = st.tuples(*[st.integers(0, 8)] * 2, *[st.integers(20, SIDE)] * 2).map(
+    lambda sides: (*place(sides[0] - 0.3, sides[1] - 0.3), *place(sides[2] - 0.7, sides[3] - 0.7))
+)
+MODES = [("walking", 300), ("cycling", 90), ("driving", 60), ("public_transport", 420)]
+
+
+@pytest.mark.parametrize(("mode", "limit"), MODES)
+@pytest.mark.parametrize("end", ["departure_time", "arrival_time"])
+@settings(max_examples=4, phases=[Phase.generate])
+@given(box=boxes, seed=st.integers(0, 99))
+def test_areas_that_differ_are_flagged(
+    town: Path, whole: Network, searched: Any, mode: str, limit: int, end: str, box: Bounds, seed: int
+) -> None:
+    dice = np.random.default_rng(seed)
+    points = gpd.GeoSeries.from_xy(dice.uniform(box[0], box[2], 12), dice.uniform(box[1], box[3], 12), crs=4326)
+    asked = {"travel_time": limit, "transportation": mode, end: MORNING, "remove_water_bodies": False}
+    part = searched(built(town, box, has_buses=mode == "public_transport"))
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        found = tl.time_map(part, points, **asked)
+    flagged = np.array(flags(found))
+    differs = shapely.area(shapely.symmetric_difference(found.geometry, tl.time_map(whole, points, **asked).geometry))
+    assert not ((differs > NOISE) & ~flagged).any()
+    assert [issubclass(each.category, tl.BorderWarning) for each in heard] == [True] * bool(flagged.any())
+
+
+@pytest.mark.parametrize("shortest", [True, False])
+def test_areas_by_distance(town: Path, whole: Network, searched: Any, shortest: bool) -> None:
+    box = (*place(4.7, 4.7), *place(20.3, 20.3))
+    dice = np.random.default_rng(3)
+    points = gpd.GeoSeries.from_xy(dice.uniform(box[0], box[2], 30), dice.uniform(box[1], box[3], 30), crs=4326)
+    asked = {"distance": 400, "transportation": "walking", "shortest": shortest, "remove_water_bodies": False}
+    found, expected = (tl.distance_map(each, points, **asked) for each in (searched(built(town, box)), whole))
+    differs = shapely.area(shapely.symmetric_difference(found.geometry, expected.geometry)) > NOISE
+    assert differs.any()
+    assert not (differs & ~np.array(flags(found))).any()
+    assert not all(flags(found))
+
+
+@pytest.mark.parametrize("mode", ["walking", "cycling", "driving"])
+@settings(max_examples=4, phases=[Phase.generate])
+@given(box=boxes, seed=st.integers(0, 99))
+def test_travel_times_that_differ_are_flagged(town: Path, whole: Network, mode: str, box: Bounds, seed: int) -> None:
+    dice = np.random.default_rng(seed)
+    lng, lat = dice.uniform(box[0], box[2], 60), dice.uniform(box[1], box[3], 60)
+    points = gpd.GeoSeries.from_xy(lng, lat, crs=4326)
+    homes, shops = points.iloc[:30], points.iloc[30:]
+    part = built(town, box)
+    found, expected = (
+        tl.time_filter(each, homes, shops, travel_time=1200, transportation=mode) for each in (part, whole)
+    )
+    before, after = (each["travel_time"].fillna(-1).to_numpy(int) for each in (found, expected))
+    assert ((before == after) | flags(found)).all()
+    # Forms without the column warn of as many.
+    for form in ("matrix", "sparse"):
+        with pytest.warns(tl.BorderWarning, match="may be shorter"):
+            tl.time_filter(part, homes, shops, travel_time=1200, transportation=mode, form=form)
+
+
+def test_places_far_from_the_border_are_not_flagged(town: Path) -> None:
+    part = built(town, (*place(2.7, 2.7), *place(23.3, 23.3)), has_buses=True)
+    middle, corner = place(17, 15), place(4, 4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert flags(tl.time_map(part, [middle], travel_time=[120, 300], transportation="walking")) == [False, False]
+    several = tl.time_map(part, [middle, corner], travel_time=[60, 300], transportation="walking")
+    assert flags(several) == [False, False, True, True] or flags(several)[:2] == [False, False]
+    # On foot the border is far away, by bus it is near.
+    on_foot = tl.time_map(part, [middle], travel_time=420, transportation="walking")
+    by_bus = tl.time_map(part, [middle], travel_time=1500, transportation="public_transport", departure_time=MORNING)
+    assert flags(on_foot) == [False]
+    assert flags(by_bus) == [True]
+
+
+def test_what_to_do(town: Path) -> None:
+    part = built(town, (*place(5.5, 5.5), *place(20.5, 20.5)))
+    where = r"\(the bounds that they were cut to\), and what lies beyond it is missing"
+    with pytest.warns(
+        tl.BorderWarning, match=rf"^the area extends to the border of the streets {where}: .* 1 km larger"
+    ):
+        tl.time_map(part, [place(6, 6)], travel_time=600, transportation="walking")
+    with pytest.warns(tl.BorderWarning, match=rf"^2 of 4 areas extend to the border of the streets {where}"):
+        found = tl.time_map(part, [place(6, 6), place(14, 14)], travel_time=[120, 240], transportation="walking")
+    assert flags(found) == [True, True, False, False]
+    with pytest.warns(tl.BorderWarning, match="1 of 2 areas in reach extend"):
+        tl.h3_cells(part, [place(6, 6), place(14, 14)], travel_time=120, resolution=9, transportation="walking")
+    with pytest.warns(tl.BorderWarning, match="1 of 2 areas in reach extend"):
+        counted = tl.accessibility(
+            part, [place(6, 6), place(14, 14)], [place(12, 12)], travel_time=[120, 180], transportation="walking"
+        )
+    assert flags(counted) == [True, True, False, False]
+    assert tl.compare(counted, counted)["increase"].tolist() == [0.0] * 4
+    with pytest.raises(tl.InputError, match="has already"):
+        shops = gpd.GeoDataFrame(
+            {"reaches_border": [1]}, geometry=gpd.points_from_xy(*zip(place(9, 9), strict=True)), crs=4326
+        )
+        tl.accessibility(part, [place(6, 6)], shops, values="reaches_border", travel_time=120)
+
+
+# Where the border is -------------------------------------------------------------------------------------------------
+
+CROSS = {1: (0.5, 0.5), 2: (0.502, 0.5), 3: (0.504, 0.5), 4: (0.502, 0.502), 5: (0.502, 0.498)}
+WAYS = [(10, "1 2 3", "highway=residential"), (11, "4 2 5", "highway=residential")]
+
+
+def read(folder: Path, nodes: dict[int, tuple[float, float]], head: str = "", bounds: Any = None) -> Network:
+    (folder / "cross.osm").write_bytes(osm_xml(nodes, WAYS, head=head))
+    return tl.build_network(folder / "cross.osm", bounds=bounds)
+
+
+def box(west: float, south: float, east: float, north: float) -> str:
+    return f'<bounds minlat="{south}" minlon="{west}" maxlat="{north}" maxlon="{east}"/>'
+
+
+def cut(network: Network) -> set[int]:
+    """Return the OSM nodes at the far ends of edges that are cut."""
+    t = network.tables
+    ends = np.concatenate([t.edge_from[t.edge_is_cut], t.edge_to[t.edge_is_cut]])
+    return {*t.node_osm_id[ends].tolist()} - {2}
+
+
+def test_where_the_border_is(tmp_path: Path) -> None:
+    # The bounding box of the file: nodes beyond it were added to complete their ways.
+    by_file = read(tmp_path, CROSS, box(0.499, 0.497, 0.503, 0.503))
+    assert by_file.report()["border"] == {"is_from": "the bounding box in the header of their file", "edges_cut": 1}
+    assert cut(by_file) == {3}
+    # Without one, nodes that the file lacks show it.
+    by_ways = read(tmp_path, {ref: at for ref, at in CROSS.items() if ref != 3})
+    assert by_ways.tables.extent.source == "ways"
+    assert by_ways.tables.edge_is_cut.sum() == 3  # those at the junction, where a street begins that is missing
+    # A box that was computed from the nodes says nothing.
+    for unknown in (read(tmp_path, CROSS), read(tmp_path, CROSS, box(0.5, 0.498, 0.504, 0.502))):
+        assert unknown.tables.edge_is_cut.size == 0
+        assert unknown.report()["border"] == "not known: the file does not say where it was cut"
+        assert "reaches_border" not in tl.time_map(unknown, [(0.5, 0.5)], travel_time=900, transportation="walking")
+    # Bounds that are given, also a polygon.
+    assert cut(read(tmp_path, CROSS, bounds=(0.4999, 0.4, 0.503, 0.6))) == {3}
+    triangle = shapely.Polygon([(0.4999, 0.4999), (0.503, 0.4999), (0.4999, 0.503)])
+    assert cut(read(tmp_path, CROSS, bounds=triangle)) == {3, 4, 5}
+
+
+def test_a_coast_is_no_border(tmp_path: Path) -> None:
+    """Streets that end inside of the box end in the world, too."""
+    network = read(tmp_path, CROSS, box(0.47, 0.47, 0.53, 0.53))
+    assert cut(network) == set()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = tl.time_map(network, [(0.502, 0.5)], travel_time=900, transportation="walking")
+    assert flags(found) == [False]
+
+
+def test_a_box_across_the_180th_meridian(tmp_path: Path) -> None:
+    nodes = {ref: (lng + 179.4975 - 360.0 * (lng > 0.5025), lat) for ref, (lng, lat) in CROSS.items()}
+    found = [
+        cut(read(tmp_path, nodes, bounds=bounds)) for bounds in ((179.9, 0.4, -179.9995, 0.6), (179.9, 0.4, -179, 0.6))
+    ]
+    assert found == [{3}, set()]
+
+
+def test_gaps_of_the_data_are_no_border(tmp_path: Path) -> None:
+    """Twenty streets lead across the box, and one inside of it has a node that is missing."""
+    nodes = {k: (0.5 + k * 0.0001, 0.5) for k in range(1, 22)} | {
+        100 + k: (0.5 + k * 0.0001, 0.51) for k in range(1, 22)
+    }
+    ways = [(k, f"{k} {100 + k}", "highway=residential") for k in range(1, 22)]
+    ways += [(50, " ".join(map(str, range(1, 22))), "highway=residential"), (51, "7 999", "highway=residential")]
+    (tmp_path / "gap.osm").write_bytes(osm_xml(nodes, ways, head=box(0.49, 0.49, 0.51, 0.505)))
+    network = tl.build_network(tmp_path / "gap.osm")
+    assert network.report()["ways_dropped_missing_nodes"] == 1
+    assert network.tables.edge_is_cut.sum() == 21
+
+
+# What is kept --------------------------------------------------------------------------------------------------------
+
+
+def test_saved_networks_keep_it(town: Path, tmp_path: Path) -> None:
+    triangle = shapely.Polygon([place(2, 2), place(24, 2), place(2, 24)])
+    network = built(town, triangle, has_buses=True).prepare("walking")
+    again = tl.load_network(network.save(tmp_path / "town.network"))
+    assert again.fingerprint == network.fingerprint
+    assert again.tables.extent.shape.equals(triangle)
+    assert (again.tables.edge_is_cut == network.tables.edge_is_cut).all()
+    assert again.timetable.leaving == network.timetable.leaving != ()
+    for mode, limit in MODES:
+        asked = {"travel_time": limit, "transportation": mode, "departure_time": MORNING}
+        pd.testing.assert_frame_equal(
+            *(tl.time_map(each, [place(6, 6), place(10, 4)], **asked) for each in (network, again))
+        )
+
+
+def test_networks_saved_before_have_none(town: Path, whole: Network, tmp_path: Path) -> None:
+    """Their answers have the columns that they had, and receipts agree with those of networks with a border."""
+    part = built(town, (*place(5.5, 5.5), *place(20.5, 20.5)))
+    before = Network(
+        replace(part.tables, extent=None, edge_is_cut=np.zeros(0, np.bool_)),
+        water=part.water, timezone=part.timezone, is_left_hand=part.is_left_hand, attribution=part.attribution,
+    )  # fmt: skip
+    assert before.fingerprint == part.fingerprint
+    again = tl.load_network(before.save(tmp_path / "before.network"))
+    assert again.tables.extent is None
+    asked = {"travel_time": 600, "transportation": "walking"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        old = tl.time_map(again, [place(7, 7)], **asked)
+    new = tl.time_map(part, [place(7, 7)], **asked)
+    assert "reaches_border" not in old
+    pd.testing.assert_frame_equal(old, new.drop(columns="reaches_border"))
+    assert tl.replay(tl.receipt(old), part).is_same
+
+
+def test_changes_keep_it(town: Path) -> None:
+    part = built(town, (*place(5.5, 5.5), *place(20.5, 20.5)))
+    changed = part.with_changes(tl.AddStreet(shapely.LineString([place(6, 6), place(12, 14)]), {"walking": 5}))
+    old, new = part.tables, changed.tables
+    assert new.edge_is_cut.size == new.edge_from.size > old.edge_from.size
+    assert new.edge_length_m[new.edge_is_cut].sum() >= 0.99 * old.edge_length_m[old.edge_is_cut].sum()
+
+
+def test_cut_trips(town: Path) -> None:
+    """Stops next to one outside have the seconds of the shortest ride; slow twin: look at every trip."""
+    box_of = (*place(5.5, 5.5), *place(20.5, 20.5))
+    before, after = built(town, has_buses=True).timetable, built(town, box_of, has_buses=True).timetable
+    inside = shapely.box(*box_of)
+    expected: dict[str, int] = {}
+    stop_id = before.stops["stop_id"].tolist()
+    is_in = [inside.covers(at) for at in gpd.points_from_xy(before.stops["stop_lon"], before.stops["stop_lat"])]
+    for trip, pattern in enumerate(before.trips["pattern_idx"]):
+        stops = before.pattern_stop[before.pattern_indptr[pattern] : before.pattern_indptr[pattern + 1]].tolist()
+        times = slice(before.trip_indptr[trip], before.trip_indptr[trip + 1])
+        arrival, departure = before.arrival[times].tolist(), before.departure[times].tolist()
+        for k in range(len(stops) - 1):
+            a, b = stops[k], stops[k + 1]
+            if is_in[a] != is_in[b]:
+                name = stop_id[a if is_in[a] else b]
+                expected[name] = min(expected.get(name, 10**9), arrival[k + 1] - departure[k])
+    assert {after.stops["stop_id"].iloc[stop]: seconds for stop, seconds in after.leaving} == expected != {}
+
+
+# The map -------------------------------------------------------------------------------------------------------------
+
+
+def test_the_map_says_so(town: Path) -> None:
+    part = built(town, (*place(5.5, 5.5), *place(20.5, 20.5)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for points, told in (
+            ([place(6, 6)], ["The area extends to the border of the streets: what lies beyond it is missing."]),
+            ([place(14, 14)], []),
+            (
+                [place(6, 6), place(14, 14)],
+                ["The area of Place 1 extends to the border of the streets: what lies beyond it is missing."],
+            ),
+        ):
+            query = state_of(part, points, travel_time=240, transportation="walking").query()
+            assert answers.remarks(part, query, answers.areas(part, query)) == told
+
+
+# Other doors ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_service_has_it_in_a_header(town: Path) -> None:
+    """Bodies are those of a network without a border."""
+    pytest.importorskip("starlette", reason="the extra 'server' is not installed")
+    from tests.support.door import PAIR, ok, open_door, time_map_search
+    from traveltime_lab.server.app import create_app
+    from traveltime_lab.server.atlas import Atlas
+    from traveltime_lab.server.auth import Credentials
+
+    bounds = (*place(5.5, 5.5), *place(20.5, 20.5))
+    part, unaware = built(town, bounds), built(town, bounds)
+    unaware.streets.tables = replace(unaware.tables, extent=None, edge_is_cut=np.zeros(0, np.bool_))
+    bodies = []
+    for network in (part, unaware):
+        with open_door(create_app(Atlas(network), Credentials([PAIR]))) as door:
+            for spot, is_told in ((place(6, 6), network is part), (place(14, 14), False)):
+                more = {"travel_time": 240, "transportation": {"type": "walking"}}
+                search = time_map_search(place=spot[::-1], departure_time="2026-03-03T08:00:00Z", **more)
+                answer = door.post("/v4/time-map", {"departure_searches": [search]})
+                ok(answer)
+                assert ("extends to the border" in answer.headers.get("x-warning", "")) == is_told
+                bodies.append(answer.content)
+    assert bodies[:2] == bodies[2:]
+
+
+def test_files_of_areas(town: Path, tmp_path: Path) -> None:
+    part = built(town, (*place(5.5, 5.5), *place(20.5, 20.5)))
+    homes = gpd.GeoSeries.from_xy(*zip(place(6, 6), place(14, 14), strict=True), crs=4326)
+    asked = {"travel_time": [120, 240], "transportation": "walking"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = gpd.read_parquet(tl.write_areas(part, homes, tmp_path / "areas", progress=False, **asked))
+    assert flags(found) == flags(tl.time_map(part, homes, **asked)) == [True, True, False, False]
