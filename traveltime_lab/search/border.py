@@ -36,7 +36,7 @@ def is_known(query: Query) -> bool:
     return border.is_known(query.network.streets)
 
 
-def way_to_border(query: Query, here: Snaps, field: Field | None = None) -> FloatArray:
+def of_streets(query: Query, here: Snaps) -> FloatArray:
     """
     Return a lower bound of the way between points and the border of the streets.
 
@@ -44,24 +44,30 @@ def way_to_border(query: Query, here: Snaps, field: Field | None = None) -> Floa
     ----------
     query : Query
     here : Snaps
-        Snapped points of the search side; one point if the query has a timetable.
-    field : Field, optional
-        Its travel times, which are needed with a timetable.
+        Points of the search side.
 
     Returns
     -------
     float64 array of shape (n,)
-        Seconds, or metres if the limits of the query are metres.
+        Seconds, or metres if the limits of the query are metres; inf with a timetable (`of_field`), and if the border
+        is not known.
     """
-    if query.transit is not None:
-        assert isinstance(field, TransitField)
-        return np.array([transit_border.from_point(query.transit, here, field)])
+    if query.transit is not None or not is_known(query):
+        return np.full(len(here), np.inf)
     found = _from_points(query, _graph(query), here, is_arrival=query.is_arrival)
     own = np.flatnonzero(here.on_islands())
     if own.size:
         island = here.at_islands(own)
         found[own] = np.minimum(found[own], _from_points(query, _graph(query), island, is_arrival=query.is_arrival))
     return found
+
+
+def of_field(query: Query, here: Snaps, field: Field) -> float:
+    """Return the same for one point with a timetable, given its travel times; inf without a timetable."""
+    if query.transit is None or not is_known(query):
+        return float(np.inf)
+    assert isinstance(field, TransitField)
+    return transit_border.from_point(query.transit, here, field)
 
 
 def _graph(query: Query) -> RoadGraph:
@@ -79,7 +85,7 @@ def _from_points(query: Query, graph: RoadGraph, snaps: Snaps, *, is_arrival: bo
 
 def within(query: Query, way: FloatArray, limits: Sequence[int], more: float = 0.0) -> BoolArray:
     """
-    Return whether the border is within each limit of each point, given `way_to_border`; shape (n, n_limits).
+    Return whether the border is within each limit of each point, given `of_streets`; shape (n, n_limits).
 
     `more` is how far values beyond the limit have an effect on the answer.
     """

@@ -101,7 +101,7 @@ def cell_times(
     network, snapping = query.network, query.snapping
     spacing = sample_spacing_m(grid, resolution, query.egress_transportation.base, network.frame.lat0)
     numbering = cell_numbers(network, grid, resolution, spacing)
-    found, longest, way = [], max(limits), np.full(len(snaps), np.inf)
+    found, longest, way = [], max(limits), border.of_streets(query, snaps)
     most = most_s(longest)
     for i in range(len(snaps)):
         counts = [_CellCount.of(numbering, limit, with_share=with_share) for limit in limits]
@@ -125,8 +125,7 @@ def cell_times(
                 for count in counts:
                     if least <= count.most:
                         count.add(tile, values, numbers)
-            if border.is_known(query):
-                way[i] = border.way_to_border(query, start, field)[0]
+            way[i] = min(way[i], border.of_field(query, start, field))
             for count in counts:
                 if field.start() <= count.most:
                     count.add_origin(start)

@@ -421,9 +421,10 @@ def draw_areas(
 ) -> tuple[ObjectArray, BoolArray | None]:
     """Return the areas as `draw_shapes` does, and which reach the border, None if it is not known; warn of these."""
     shapes = np.full((len(snaps), len(limits)), shapely.MultiPolygon(), dtype=object)
-    way = np.full(len(snaps), np.inf)
+    way = border.of_streets(query, snaps)
     for i in np.flatnonzero(snaps.status == SNAPPED).tolist():
-        shapes[i], way[i] = _shapes(query, snaps.take(np.array([i])), limits, style)
+        shapes[i], aboard = _shapes(query, snaps.take(np.array([i])), limits, style)
+        way[i] = min(way[i], aboard)
         advance(1)
     # A contour is interpolated between cells on both sides of the limit, as `_shapes` says.
     return shapes, border.of_areas(
@@ -434,7 +435,7 @@ def draw_areas(
 def _shapes(
     query: Query, here: Snaps, limits: Sequence[int], style: ShapeStyle
 ) -> tuple[list[shapely.MultiPolygon], float]:
-    """Return the areas of one origin, and the way from there to the border; inf if it is not known."""
+    """Return the areas of one origin, and with a timetable the way from there to the border; inf if it is not known."""
     checkpoint()
     levels = [float(limit) if query.is_in_metres else most_s(limit) for limit in limits]
     cell_m = style.detail.cell_m(query.egress_transportation.base)
@@ -459,8 +460,7 @@ def _shapes(
             _contour(query, here, field, surface, level, style, cell_m)
             for level, surface in zip(levels, drawn_on, strict=True)
         ]
-    way = float(border.way_to_border(query, here, field)[0]) if border.is_known(query) else np.inf
-    return [_finished(query.network, shape, style) for shape in drawn], way
+    return [_finished(query.network, shape, style) for shape in drawn], border.of_field(query, here, field)
 
 
 def _road_buffer(query: Query, field: Field, level: float, style: ShapeStyle, cell_m: float) -> shapely.MultiPolygon:

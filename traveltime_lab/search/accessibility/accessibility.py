@@ -268,7 +268,7 @@ def accessibility(
         names = [f"travel_time_to_{name}" for name in names]
     table = _table(found, here, is_closed, starts.index, starts.geometry, limits, names, percents)
     if query.transit is None and border.is_known(query):
-        flagged = border.within(query, border.way_to_border(query, here), limits)
+        flagged = border.within(query, border.of_streets(query, here), limits)
         table.insert(len(table.columns) - 1, border.COLUMN, flagged.ravel())
         border.warn_of_origins(query, flagged)
     return table
