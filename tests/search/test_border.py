@@ -125,6 +125,29 @@ def test_areas_that_differ_are_flagged(
     assert [issubclass(each.category, tl.BorderWarning) for each in heard] == [True] * bool(flagged.any())
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("mode", "limit"), [("walking", 600), ("cycling", 300), ("driving", 200), ("public_transport", 700)]
+)
+def test_areas_of_a_city_that_differ_are_flagged(shared_data: Path, mode: str, limit: int) -> None:
+    files = {"osm": shared_data / "milan" / "osm.pbf", "gtfs": ()}
+    if mode == "public_transport":
+        files["gtfs"] = shared_data / "milan" / "gtfs.zip"
+    city, dice = tl.build_network(**files), np.random.default_rng(11)
+    asked = {"travel_time": limit, "transportation": mode, "departure_time": "2014-10-28T08:00"}
+    for _ in range(2):
+        west, south, east, north = 9.19, 45.464, 9.19, 45.464
+        box = (west - dice.uniform(0.015, 0.05), south - dice.uniform(0.015, 0.03),
+               east + dice.uniform(0.015, 0.05), north + dice.uniform(0.015, 0.03))  # fmt: skip
+        part = tl.build_network(**files, bounds=box)
+        part.streets.frame, part.streets.shores = city.streets.frame, city.streets.shores
+        points = gpd.GeoSeries.from_xy(dice.uniform(box[0], box[2], 15), dice.uniform(box[1], box[3], 15), crs=4326)
+        found, expected = (tl.time_map(each, points, remove_water_bodies=False, **asked) for each in (part, city))
+        differs = shapely.area(shapely.symmetric_difference(found.geometry, expected.geometry)) > NOISE
+        assert differs.any()
+        assert not (differs & ~np.array(flags(found))).any()
+
+
 @pytest.mark.parametrize("shortest", [True, False])
 def test_areas_by_distance(town: Path, whole: Network, searched: Any, shortest: bool) -> None:
     box = (*place(4.7, 4.7), *place(20.3, 20.3))
