@@ -279,6 +279,30 @@ def test_timetables(tmp_path: Path, box: Any, times: list[list[int]], cut: dict[
     assert found.notes[0]["dropped"] == {}
 
 
+def test_in_seat_transfers_need_no_stops(tmp_path: Path) -> None:
+    """The trips continue as one across a stop outside, and rules between stops outside are left out, as before."""
+    rules = """
+        from_stop_id,to_stop_id,transfer_type,from_trip_id,to_trip_id
+        c,c,4,t,u
+        nowhere,,5,u,t
+        c,a,2,,
+        b,c,1,t,u
+    """
+    more = """
+        u,1,a,9:00:00,9:00:00
+        u,2,b,9:10:00,9:10:00
+    """
+    files = {"trips": TRIPS, "stop_times": LINE["stop_times"] + more, "transfers": rules}
+    for region in (None, region_of((0.495, 0.4, 0.515, 0.6))):
+        found = read_feed(feed(tmp_path, **files), region)
+        names = found.trips["trip_id"].to_numpy()
+        in_seat = found.transfers[found.transfers["transfer_type"] >= 4]
+        ends = names[in_seat[["from_trip_idx", "to_trip_idx"]].to_numpy()]
+        assert ends.tolist() == [["t", "u"], ["u", "t"]]
+        assert (found.transfers["transfer_type"] < 4).sum() == (2 if region is None else 0)
+        assert found.notes[0]["dropped"] == {}
+
+
 def test_missing_times_are_filled_in_before_the_cut(tmp_path: Path) -> None:
     calls = """
         trip_id,stop_sequence,stop_id,arrival_time,departure_time

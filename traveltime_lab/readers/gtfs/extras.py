@@ -61,7 +61,8 @@ def read_transfers(
     Return transfers.txt with row numbers in place of ids.
 
     `ids` holds those of ``stop``, ``route`` and ``trip``; `outside` says which stops and trips are outside of the
-    region that is read. Their transfers are left out.
+    region that is read. Their transfers are left out. Stops say nothing of in-seat transfers (types 4 and 5), which are
+    between trips: those that are unknown or outside do not count.
     """
     table = read_file(
         files, findings, "transfers.txt", "from_stop_id", "to_stop_id", "from_route_id", "to_route_id", "from_trip_id",
@@ -75,10 +76,11 @@ def read_transfers(
         for end in ("from", "to"):
             column = f"{end}_{what}_id"
             row = codes(table.strings(column), known)
+            needs_no_stop = (kind >= 4) & (what == "stop")
             if what in outside:
-                keep &= (row < 0) | ~outside[what][row]
+                keep &= (row < 0) | ~outside[what][row] | needs_no_stop
             ends[f"{end}_{what}_idx"] = found = np.where(row >= 0, number[row], -1).astype(np.int32)
-            is_lost = (found < 0) & ~table.is_missing(column)
+            is_lost = (found < 0) & ~table.is_missing(column) & ~needs_no_stop
             drop_rows(table, findings, keep, is_lost, f"unknown {column}", column)
     drop_rows(table, findings, keep, (kind < 0) | (kind > 5), "transfer_type is not 0 to 5", "transfer_type")
     is_bad = (least != parse.MISSING) & ((least < 0) | (least > 7 * 86400))
