@@ -25,13 +25,18 @@ PAGES = [
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
-#: A block of code of Markdown, without directives such as ``{toctree}``.
-FENCE = re.compile(r"^( *)```(?!\{)[^\n]*\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
+#: A block of Markdown: code, or a directive such as ``{toctree}``.
+FENCE = re.compile(r"^( *)```([^\n]*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 
 
 def code_of_page(text: str) -> list[str]:
     """Return the lines of the blocks of code of a page, without the indentation of lists."""
-    return [line[len(indent) :] for indent, block in FENCE.findall(text) for line in block.splitlines()]
+    return [
+        line[len(indent) :]
+        for indent, kind, block in FENCE.findall(text)
+        if not kind.startswith("{")
+        for line in block.splitlines()
+    ]
 
 
 def code_of_docstring(text: str, *, blocks: bool = True) -> list[str]:

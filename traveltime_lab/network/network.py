@@ -249,8 +249,8 @@ class Network(NetworkData):
         if not transportations:
             msg = "prepare needs at least one means of transportation, such as network.prepare('walking', 'driving')"
             raise InputError(msg)
-        asked = [as_transportation(each) for each in transportations]
-        made = prepared.prepare(self.streets, self.transit, asked)
+        chosen = [as_transportation(each) for each in transportations]
+        made = prepared.prepare(self.streets, self.transit, chosen)
         made.pin()
         self._prepared = self._prepared.merged(made)
         self._prepared_before = ()
@@ -341,7 +341,10 @@ def check_network(given: Any, name: str = "the first argument") -> None:
     """Raise InputError for anything but a network."""
     if isinstance(given, str | os.PathLike):
         path = os.fspath(given)
-        raise InputError(f"{name} must be a Network; got {path!r}. Load a saved one with load_network({path!r})")
+        raise InputError(
+            f"{name} must be a Network; got {path!r}. Load a saved one with load_network({path!r}), or create one with "
+            "build_network"
+        )
     if not isinstance(given, Network):
         raise InputError(f"{name} must be a Network; got {type(given).__name__}. Create one with build_network")
 

@@ -134,8 +134,11 @@ class CloseStreets(Selection):
     A bridge by its name, with the cycleways on it:
 
     >>> change = tl.CloseStreets(streets="Pitkäsilta", beside=20)
-    >>> print(tl.sample_network("helsinki").with_changes(change).report()["changes"]["1. CloseStreets"])
-    4 edges, 0.22 km, closed to walking, cycling and driving; 2 edges, 0.11 km, of them beside the others
+    >>> closed = tl.sample_network("helsinki").with_changes(change)
+    >>> fact = closed.report()["changes"]["1. CloseStreets"]
+    >>> fact.split("; ")
+    ['4 edges, 0.22 km, closed to walking, cycling and driving',
+     '2 edges, 0.11 km, of them beside the others']
     """
 
 
