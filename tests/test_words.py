@@ -99,6 +99,17 @@ def test_words_are_those_of_the_field(path: Path) -> None:
     assert len(faults) == KEPT.get(path.relative_to(ROOT).as_posix(), 0), "\n".join(faults)
 
 
+def test_names_are_those_of_the_field() -> None:
+    """Names of variables and functions follow the glossary, as texts do: findings, the query, the requested columns."""
+    found = [
+        f"{path.relative_to(ROOT)}:{token.start[0]}: {token.string}"
+        for path in sorted((ROOT / "traveltime_lab").rglob("*.py"))
+        for token in tokenize.generate_tokens(io.StringIO(path.read_text()).readline)
+        if token.type == tokenize.NAME and {"asked", "told", "wanted", "teller"} & set(token.string.lower().split("_"))
+    ]
+    assert not found
+
+
 @pytest.mark.parametrize(
     ("line", "n"),
     [

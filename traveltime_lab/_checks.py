@@ -199,7 +199,7 @@ _ALIKE: Final = {"name": 60, "number": 85}
 _MOST_MEANT: Final = 3
 
 
-def did_you_mean(wanted: Any, known: Iterable[Any]) -> str:
+def did_you_mean(requested: Any, known: Iterable[Any]) -> str:
     """
     Return the end of an error about an unknown name, label or id: similar ones, empty if there are none.
 
@@ -208,9 +208,9 @@ def did_you_mean(wanted: Any, known: Iterable[Any]) -> str:
     from rapidfuzz import fuzz, process  # noqa: PLC0415 - for errors only
 
     choices = {str(each): each.item() if isinstance(each, np.generic) else each for each in known}
-    least = _ALIKE["number" if is_whole(wanted) else "name"]
+    least = _ALIKE["number" if is_whole(requested) else "name"]
     close = process.extract(
-        str(wanted), list(choices), scorer=fuzz.ratio, processor=str.lower, limit=_MOST_MEANT, score_cutoff=least
+        str(requested), list(choices), scorer=fuzz.ratio, processor=str.lower, limit=_MOST_MEANT, score_cutoff=least
     )
     return f"; did you mean {' or '.join(repr(choices[name]) for name, *_ in close)}?" if close else ""
 

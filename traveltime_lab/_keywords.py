@@ -21,8 +21,8 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 def meant_by(name: str, known: Collection[str]) -> str | None:
     """Return the argument, of those known, that is called `name` in other packages; None if there is none."""
-    wanted = name.lower()
-    return next((here for here, names in ARGUMENTS.items() if here in known and wanted in names.split()), None)
+    requested = name.lower()
+    return next((here for here, names in ARGUMENTS.items() if here in known and requested in names.split()), None)
 
 
 def explained_keywords(target: _F) -> _F:

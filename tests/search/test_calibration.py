@@ -324,7 +324,7 @@ def test_a_receipt_of_a_calibration_can_be_replayed(
         replay(found, grid, places=(0.5, 0.5))
     slower = add_speeds(grid, factors={"primary": 0.9})
     assert not replay(found, slower).is_same
-    monkeypatch.setattr("traveltime_lab.search.receipts.asked.MOST_ROWS", 100)
+    monkeypatch.setattr("traveltime_lab.search.receipts.inputs.MOST_ROWS", 100)
     kept = receipt(calibrate_speeds(grid, observed, held_out=0.2, seed=3, **asked))
     with pytest.raises(InputError, match="pass them as observed="):
         replay(kept, grid)

@@ -130,7 +130,7 @@ def test_places_with_heights_are_the_same_places(
     functions = {tl.receipt(answer)["function"] for answer in found.values()} | {"write_matrix", "write_areas"}
     assert functions == {*_ANSWERS} - {"calibrate_speeds"}  # which test_calibration.py asks
     # Tables that are passed again may have heights or not.
-    monkeypatch.setattr("traveltime_lab.search.receipts.asked.MOST_ROWS", 1)
+    monkeypatch.setattr("traveltime_lab.search.receipts.inputs.MOST_ROWS", 1)
     for asked, again in ((places, high), (high, places), (high.to_crs(town.crs), high.to_crs(town.crs))):
         kept = tl.receipt(tl.time_filter(town, asked, asked, **ON_FOOT))
         assert tl.replay(kept, town, origins=again, destinations=again).is_same

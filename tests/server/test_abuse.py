@@ -25,7 +25,7 @@ from tests.support.logs import messages
 from tests.support.requests import RIGHT
 from traveltime_lab.errors import InterruptedSearchError
 from traveltime_lab.runtime.interrupts import interruptible
-from traveltime_lab.search import time_map
+from traveltime_lab.search import area_shapes
 from traveltime_lab.server import listening
 from traveltime_lab.server.app import create_app
 from traveltime_lab.server.atlas import Atlas
@@ -102,7 +102,7 @@ def rest(connection: socket.socket) -> bytes:
 def deaf(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
     """Makes searches wait until told, whether or not anybody waits for them, and counts them."""
     state: dict[str, Any] = {"running": [], "go": threading.Event(), "most": 0}
-    right = time_map.draw_shapes
+    right = area_shapes.draw_shapes
 
     def shape(*args: Any, **kwargs: Any) -> Any:
         state["running"].append(1)
@@ -111,7 +111,7 @@ def deaf(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
         state["running"].pop()
         return right(*args, **kwargs)
 
-    monkeypatch.setattr(time_map, "draw_shapes", shape)
+    monkeypatch.setattr(area_shapes, "draw_shapes", shape)
     yield state
     state["go"].set()
 

@@ -41,7 +41,7 @@ from tests.support.door import (
 from tests.support.requests import RIGHT
 from traveltime_lab.errors import InputError, InterruptedSearchError, MissingFileError
 from traveltime_lab.runtime.interrupts import checkpoint
-from traveltime_lab.search import time_map
+from traveltime_lab.search import area_shapes
 from traveltime_lab.server import app as application
 from traveltime_lab.server import auth, tls
 from traveltime_lab.server import warm_up as warming
@@ -135,7 +135,7 @@ def test_tls(tiny: tl.Network) -> None:
 def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
     """Makes searches wait until told, or until nobody waits for them; tells how they ended."""
     state: dict[str, Any] = {"started": threading.Event(), "go": threading.Event(), "ends": []}
-    right = time_map.draw_shapes
+    right = area_shapes.draw_shapes
 
     def shape(*args: Any, **kwargs: Any) -> Any:
         state["started"].set()
@@ -148,7 +148,7 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
         state["ends"].append("done")
         return right(*args, **kwargs)
 
-    monkeypatch.setattr(time_map, "draw_shapes", shape)
+    monkeypatch.setattr(area_shapes, "draw_shapes", shape)
     yield state
     state["go"].set()
 
@@ -190,7 +190,7 @@ def test_large_requests_wait_for_each_other(tiny: tl.Network, monkeypatch: pytes
     """Twice as many as there are threads are worked on; small ones go on beside them."""
     monkeypatch.setattr(application, "LARGE_BODY", 2000)
     running, most = threading.Semaphore(0), []
-    go, right = threading.Event(), time_map.draw_shapes
+    go, right = threading.Event(), area_shapes.draw_shapes
 
     def shape(*args: Any, **kwargs: Any) -> Any:
         running.release()
@@ -198,7 +198,7 @@ def test_large_requests_wait_for_each_other(tiny: tl.Network, monkeypatch: pytes
         most.append(1)
         return right(*args, **kwargs)
 
-    monkeypatch.setattr(time_map, "draw_shapes", shape)
+    monkeypatch.setattr(area_shapes, "draw_shapes", shape)
     large = {"departure_searches": [SEARCH], "x": "y" * 2000}
     with settings.override(threads=1), serve(tiny) as url:
         waiting = [threading.Thread(target=post, args=(url, "/v4/time-map", large)) for _ in range(4)]
@@ -421,7 +421,7 @@ def test_bugs_are_logged_but_not_told(
     def broken(*args: Any, **kwargs: Any) -> Any:
         raise RuntimeError("a secret detail")
 
-    monkeypatch.setattr(time_map, "draw_shapes", broken)
+    monkeypatch.setattr(area_shapes, "draw_shapes", broken)
     with open_door(create_app(Atlas(tiny), Credentials([PAIR]))) as door:
         response = door.post("/v4/time-map", {"departure_searches": [SEARCH]})
     assert_error(response, 500)

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import traveltime_lab as tl
 from traveltime_lab.runtime.interrupts import interruptible
 from traveltime_lab.runtime.memo import Derived
+from traveltime_lab.search.area_shapes import distance_query
 from traveltime_lab.search.query import ask
-from traveltime_lab.search.time_map import ask_distance
 from traveltime_lab.surfaces import raster, tiles
 from traveltime_lab.surfaces.tiles import BLOCK, TILE
 
@@ -98,7 +98,7 @@ def test_any_place_has_the_value_of_a_cell_there(helsinki, porto_alegre, seed, m
     lng, lat = network.frame.to_lnglat(x + rng.uniform(-100, 100, 1), y + rng.uniform(-100, 100, 1))
     snapping = {"threshold": threshold}
     if mode == "distance":
-        query = ask_distance(network, "driving", None, MONDAY if is_arrival else None, snapping)
+        query = distance_query(network, "driving", None, MONDAY if is_arrival else None, snapping)
     else:
         when = {"arrival_time" if is_arrival else "departure_time": MONDAY}
         query = ask(network, mode, when.get("departure_time"), when.get("arrival_time"), snapping, limit=900)

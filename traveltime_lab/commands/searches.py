@@ -219,8 +219,8 @@ def _points(options: argparse.Namespace, names: list[str], given: dict[str, Any]
             found[name] = gpd.GeoDataFrame(geometry=gpd.points_from_xy(*zip(place), crs="EPSG:4326"), index=index)
             continue
         columns = given.get(COLUMNS_OF.get(name) or "", ())
-        wanted = (columns,) if isinstance(columns, str) else tuple(columns)
-        table = read_point_file(given[name], numbers=wanted, **how)
+        requested = (columns,) if isinstance(columns, str) else tuple(columns)
+        table = read_point_file(given[name], numbers=requested, **how)
         found[name] = table.rename_axis(index=table.index.name or "id")
     return found
 

@@ -33,8 +33,8 @@ from traveltime_lab.question import MomentLike
 from traveltime_lab.runtime.progress import Progress
 from traveltime_lab.runtime.threads import side_by_side
 from traveltime_lab.runtime.warnings import warnings_to
+from traveltime_lab.search.area_shapes import ShapeStyle, area_query, area_table
 from traveltime_lab.search.border import COLUMN
-from traveltime_lab.search.time_map import ShapeStyle, area_query, area_table
 from traveltime_lab.settings import settings
 from traveltime_lab.streets.border import is_known
 from traveltime_lab.surfaces.level_of_detail import DEFAULT_LEVEL

@@ -157,8 +157,8 @@ class Folder:
     def _refuse_others(self, manifest: dict[str, Any]) -> None:
         """Raise InputError if the folder belongs to another job."""
         known = {name: value for name, value in manifest.items() if name not in ("parts", "n_rows")}
-        wanted = json.loads(json.dumps(self.head))
-        differences = list(_differences(known, wanted))
+        given = json.loads(json.dumps(self.head))
+        differences = list(_differences(known, given))
         if differences:
             msg = (
                 f"{self.path} holds the parts of another job: {'; '.join(differences[:3])}. "
@@ -329,13 +329,13 @@ def _line(part: Part) -> str:
     return json.dumps(asdict(part)) + "\n"
 
 
-def _differences(known: Any, wanted: Any, name: str = "") -> Iterator[str]:
+def _differences(known: Any, given: Any, name: str = "") -> Iterator[str]:
     """Yield what differs between two descriptions, in words."""
-    if isinstance(known, dict) and isinstance(wanted, dict):
-        for key in {**known, **wanted}:
-            yield from _differences(known.get(key), wanted.get(key), f"{name}.{key}" if name else str(key))
-    elif known != wanted:
-        yield f"{name.removeprefix('parameters.')} was {known!r} and is now {wanted!r}"
+    if isinstance(known, dict) and isinstance(given, dict):
+        for key in {**known, **given}:
+            yield from _differences(known.get(key), given.get(key), f"{name}.{key}" if name else str(key))
+    elif known != given:
+        yield f"{name.removeprefix('parameters.')} was {known!r} and is now {given!r}"
 
 
 def read_manifest(path: Any) -> dict[str, Any]:

@@ -31,8 +31,8 @@ from traveltime_lab.points import Points, plain, read_points
 from traveltime_lab.question import Question
 from traveltime_lab.runtime.forks import Lock
 from traveltime_lab.search.query import Query
-from traveltime_lab.search.receipts.asked import AskedTable
-from traveltime_lab.search.receipts.record import Asked, NetworkFacts
+from traveltime_lab.search.receipts.inputs import InputTable
+from traveltime_lab.search.receipts.record import NetworkFacts, Request
 
 #: Rows of a row group: what a reader has to hold at least, 12 MB with origin, destination and travel time.
 ROW_GROUP: Final = 1_000_000
@@ -287,10 +287,10 @@ def open_network(network: Any) -> tuple[Network, Path | None]:
 def receipt_of(query: Query, function: str, arguments: dict[str, Any], **places: Places) -> dict[str, Any]:
     """Return the receipt of a job, which has hashes of the places but not their coordinates."""
     tables = {
-        name: AskedTable(pd.Index(each.labels), np.column_stack([each.lng, each.lat]), WGS84, {})
+        name: InputTable(pd.Index(each.labels), np.column_stack([each.lng, each.lat]), WGS84, {})
         for name, each in places.items()
     }
-    return Asked(function, arguments, tables, NetworkFacts.of(query.network), query.day, with_points=False).as_json()
+    return Request(function, arguments, tables, NetworkFacts.of(query.network), query.day, with_points=False).as_json()
 
 
 def schema_of(

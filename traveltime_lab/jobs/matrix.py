@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 PAIRS_PER_PART: Final = 20_000_000
 _MOST_PAIRS_PER_PART: Final = 1_000_000_000
 #: Arguments in receipts. All engines give the same rows, so that the bytes must not depend on the engine.
-_ASKED: Final = (
+_REQUESTED: Final = (
     "travel_time", "transportation", "departure_time", "arrival_time", "properties", "snapping", "window", "percentiles"
 )  # fmt: skip
 
@@ -311,7 +311,7 @@ def matrix_job(
         columns["share"] = pa.float64(), "1"
     known = {**question.arguments, "properties": properties, "percentiles": percents}
     receipt = receipt_of(
-        query, "write_matrix", {name: known[name] for name in _ASKED}, origins=starts, destinations=ends
+        query, "write_matrix", {name: known[name] for name in _REQUESTED}, origins=starts, destinations=ends
     )
     parameters = {
         "travel_time": question.limit, **question.to_json(query.day), "properties": list(columns)[2:],

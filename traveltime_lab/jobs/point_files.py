@@ -317,11 +317,11 @@ def _from_columns(table: pd.DataFrame, source: Path, written: _Written) -> gpd.G
 def _named_columns(table: pd.DataFrame, source: Path, written: _Written) -> list[Any]:
     """Return the columns of the coordinates that are named; none if they are not."""
     found = []
-    for wanted in (written.lng, written.lat):
-        if wanted is not None:
-            name = next((each for each in table.columns if str(each).strip() == wanted.strip()), None)
+    for requested in (written.lng, written.lat):
+        if requested is not None:
+            name = next((each for each in table.columns if str(each).strip() == requested.strip()), None)
             if name is None:
-                raise DataError(_no_column(table, source, wanted))
+                raise DataError(_no_column(table, source, requested))
             found.append(name)
     if len(set(found)) == 1:
         msg = f"--lng and --lat both name the column {written.lng!r}; give each its own"
@@ -352,11 +352,11 @@ def _labels(column: pd.Series) -> pd.Series:
     return column
 
 
-def _no_column(table: Any, source: Path, wanted: str) -> str:
+def _no_column(table: Any, source: Path, requested: str) -> str:
     """Return the error about a column that is missing."""
     others = [str(name) for name in table.columns if name != "geometry"]
-    hint = did_you_mean(wanted, others)
-    return f"{source} has no column {wanted!r}; its columns are {_listed(table)}{hint}"
+    hint = did_you_mean(requested, others)
+    return f"{source} has no column {requested!r}; its columns are {_listed(table)}{hint}"
 
 
 def _listed(table: Any) -> str:

@@ -63,11 +63,11 @@ def line(name: str, arguments: Iterable[Any]) -> str:
 
 def listed(sections: Iterable[str] = ()) -> Iterator[str]:
     """Yield the lines of some sections of the list, by default of all."""
-    wanted, section = set(sections), ""
+    chosen, section = set(sections), ""
     for text in _LIST.read_text(encoding="utf-8").splitlines():
         if text.startswith("["):
             section = text.strip("[]")
-        elif text and not text.startswith("#") and (not wanted or section in wanted):
+        elif text and not text.startswith("#") and (not chosen or section in chosen):
             yield text
 
 

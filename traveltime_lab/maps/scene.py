@@ -129,8 +129,8 @@ class Scene:
             return False
         if self.is_diverging or self.shading.is_given:
             return self.steps.size > 0
-        asked_for = self.column in self.areas.columns and self.area_column not in ("travel_time", "distance")
-        return self.steps.size > (0 if asked_for or "cell" in self.areas.columns else _MOST_SWATCHES)
+        is_chosen = self.column in self.areas.columns and self.area_column not in ("travel_time", "distance")
+        return self.steps.size > (0 if is_chosen or "cell" in self.areas.columns else _MOST_SWATCHES)
 
     @property
     def is_diverging(self) -> bool:

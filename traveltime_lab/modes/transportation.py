@@ -364,8 +364,8 @@ def _one_of_several(value: object) -> str:
     # Walks are part of every type with a timetable.
     kinds = {ALIASES.get(each, each) if each in ALIASES else meant_type(each) or each for each in value}
     others = sorted(kinds - {"walking"}, key=lambda kind: kind == "public_transport") or sorted(kinds)
-    wanted = "+".join(others)
-    return f" Use {wanted!r}." if wanted in (*STREET_TYPES, *TIMETABLE_TYPES) else ""
+    requested = "+".join(others)
+    return f" Use {requested!r}." if requested in (*STREET_TYPES, *TIMETABLE_TYPES) else ""
 
 
 def _misplaced(option: str, kind: str, value: object) -> ModeError:

@@ -172,13 +172,13 @@ def build_network(
     check_progress(progress)
     # Wrong names are found before the work, not after.
     is_one = isinstance(prepare, str | Transportation | Mapping)
-    asked = [
+    prepared_for = [
         as_transportation(each) for each in ((prepare,) if is_one else items(prepare, "prepare", "transportations"))
     ]
     feeds = _feeds_of(gtfs)
     _check_different(feeds, [os.path.realpath(path) for path in feeds])
-    check_timetable(asked, has_timetable=bool(feeds))
-    total = _STREETS + _REST + bool(feeds) * _TIMETABLE + len(asked) * _PREPARED
+    check_timetable(prepared_for, has_timetable=bool(feeds))
+    total = _STREETS + _REST + bool(feeds) * _TIMETABLE + len(prepared_for) * _PREPARED
     with shown(progress, total, "Building the network", "", is_share=True) as advance:
         timetable = None
         if feeds:
@@ -192,7 +192,7 @@ def build_network(
         _check_different(feeds, [each["sha256"] for each in files[-len(feeds) :]] if feeds else [])
         network = _network_of(tables, besides, files, timetable, timezone, is_left_hand)
         advance(_REST)
-        for each in asked:
+        for each in prepared_for:
             network.prepare(each)
             advance(_PREPARED)
     return network

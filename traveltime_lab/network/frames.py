@@ -144,8 +144,8 @@ _RESTRICTIONS: Final = tuple(
 
 def are_frames_of_a_network(nodes: Any, edges: Any) -> bool:
     """Return whether two tables are those that a network returns."""
-    wanted = {"from_node", "to_node", "geometry", *USE_DTYPES}
-    return wanted <= {*edges.columns} and {"osm_id", "flags", "geometry"} <= {*nodes.columns}
+    requested = {"from_node", "to_node", "geometry", *USE_DTYPES}
+    return requested <= {*edges.columns} and {"osm_id", "flags", "geometry"} <= {*nodes.columns}
 
 
 def tables_of(nodes: Any, edges: Any, *, has_feeds: bool) -> tuple[StreetTables, Besides | None]:

@@ -115,9 +115,9 @@ def name_of(use: Use) -> str:
     return _NAMES[use.kind]
 
 
-def check_timetable(asked: Iterable[Transportation], *, has_timetable: bool) -> None:
+def check_timetable(transportations: Iterable[Transportation], *, has_timetable: bool) -> None:
     """Raise ModeError if a means of transportation needs a timetable and there is none."""
-    for transportation in asked:
+    for transportation in transportations:
         if transportation.uses_timetable and not has_timetable:
             msg = (
                 f"{transportation.type!r} cannot be prepared, because the network has no timetable; "
@@ -126,7 +126,7 @@ def check_timetable(asked: Iterable[Transportation], *, has_timetable: bool) -> 
             raise ModeError(msg)
 
 
-def prepare(streets: StreetLayer, transit: TransitLayer | None, asked: Iterable[Transportation]) -> Prepared:
+def prepare(streets: StreetLayer, transit: TransitLayer | None, transportations: Iterable[Transportation]) -> Prepared:
     """
     Compute the values that searches by some means of transportation derive from a network.
 
@@ -135,11 +135,11 @@ def prepare(streets: StreetLayer, transit: TransitLayer | None, asked: Iterable[
     ModeError
         If a means of transportation needs a timetable and there is none, or no street is open to it.
     """
-    asked = tuple(asked)
-    check_timetable(asked, has_timetable=transit is not None)
+    transportations = tuple(transportations)
+    check_timetable(transportations, has_timetable=transit is not None)
     with recording() as uses:
         # Driving first: it has the largest search graph, and takes the most memory while it is contracted.
-        for transportation in sorted(asked, key=lambda means: not means.street.has_turns):
+        for transportation in sorted(transportations, key=lambda means: not means.street.has_turns):
             is_ridden = transportation.uses_timetable
             for means in {transportation.access, transportation.egress} if is_ridden else {transportation}:
                 _use(streets, means)
@@ -149,7 +149,7 @@ def prepare(streets: StreetLayer, transit: TransitLayer | None, asked: Iterable[
     # Owners first: labels belong to a topology, hierarchies to labels.
     order = {name: place for place, name in enumerate(("topology", "labels", "labels at own speeds"))}
     values = sorted(made.values(), key=lambda use: order.get(name_of(use), len(order)))
-    return Prepared(tuple(dict.fromkeys(map(_in_words, asked))), tuple(values))
+    return Prepared(tuple(dict.fromkeys(map(_in_words, transportations))), tuple(values))
 
 
 def listed(types: tuple[str, ...]) -> str:
@@ -159,11 +159,11 @@ def listed(types: tuple[str, ...]) -> str:
 
 def as_fact(types: tuple[str, ...], before: tuple[str, ...]) -> str:
     """Return the text of the report about the types prepared by this and by a different version."""
-    told = listed(types) or "nothing"
+    text = listed(types) or "nothing"
     if before:
-        told += f" (the file was prepared for {listed(before)} by another version of traveltime_lab: "
-        told += "call prepare and save again)"
-    return told
+        text += f" (the file was prepared for {listed(before)} by another version of traveltime_lab: "
+        text += "call prepare and save again)"
+    return text
 
 
 def _in_words(means: Transportation) -> str:
@@ -175,8 +175,8 @@ def _in_words(means: Transportation) -> str:
         **{name: "" if (kph := getattr(means, name)) is None else f"{kph:g} km/h" for name in SPEED_OPTIONS},
         "boarding_time": "" if means.boarding_time == _PLAIN.boarding_time else str(means.boarding_time),
     }
-    told = [f"{name} {value}" for name, value in options.items() if value]
-    return f"{means.type} ({'; '.join(told)})" if told else means.type
+    text = [f"{name} {value}" for name, value in options.items() if value]
+    return f"{means.type} ({'; '.join(text)})" if text else means.type
 
 
 def _use(streets: StreetLayer, means: Transportation) -> None:

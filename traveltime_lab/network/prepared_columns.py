@@ -169,8 +169,8 @@ def check_kind(kind: str, owner: Any, value: Any) -> None:
     """Raise ValueError unless a prepared value is one of its kind, and fits its owner."""
     if kind not in KINDS:
         raise ValueError(f"{kind!r} is no kind of prepared values")
-    wanted, classes = KINDS[kind]
-    if type(owner).__name__ != wanted or _class_of(value) not in classes:
+    requested, classes = KINDS[kind]
+    if type(owner).__name__ != requested or _class_of(value) not in classes:
         raise ValueError(f"{kind} of a {type(owner).__name__} is a {_class_of(value)}")
     if kind == "part sizes":
         n_parts = int(owner.component.max(initial=0)) + 1
@@ -256,12 +256,12 @@ _OPTIONAL: Final = frozenset({"places", "islands", "unsure"})
 
 def _check_parts(kind: str, value: Any, known: Mapping[str, int]) -> None:
     """Raise ValueError if a part of an object has the wrong class or size."""
-    for name, (wanted, *alike) in _PARTS.get(kind, {}).items():
+    for name, (requested, *alike) in _PARTS.get(kind, {}).items():
         part = getattr(value, name)
         if part is None and name in _OPTIONAL:
             continue
-        if type(part).__name__ != wanted:
-            raise ValueError(f"{kind}.{name} must be a {wanted}, got {type(part).__name__}")
+        if type(part).__name__ != requested:
+            raise ValueError(f"{kind}.{name} must be a {requested}, got {type(part).__name__}")
         own = _sizes_of(part, {"edges": known["edges"]})
         for size in alike:
             if own[size] != known[size]:

@@ -397,18 +397,18 @@ class Report(dict[str, Any]):
         yield "Streets on islands", self.islands()
         yield "Streets whose speeds may be wrong", self.doubtful_speeds()
 
-    def _of(self, asked: str) -> NetworkData:
+    def _of(self, method: str) -> NetworkData:
         """Return the network of the report."""
         if self._network is None:
-            msg = f"{asked}() needs the network of the report, which copies do not have; call network.report() again"
+            msg = f"{method}() needs the network of the report, which copies do not have; call network.report() again"
             raise InputError(msg)
         return self._network
 
-    def _transit(self, asked: str) -> TransitLayer:
+    def _transit(self, method: str) -> TransitLayer:
         """Return the timetable of the network and its streets."""
-        transit = self._of(asked).transit
+        transit = self._of(method).transit
         if transit is None:
-            msg = f"{asked}() needs a timetable, which the network has not; build it with gtfs=, a GTFS feed"
+            msg = f"{method}() needs a timetable, which the network has not; build it with gtfs=, a GTFS feed"
             raise InputError(msg)
         return transit
 

@@ -209,9 +209,9 @@ def _looked_up(
     known[position[position >= 0]] = True
     if not known.all():
         at = int((~known).argmax())
-        wanted = plain(series.index[at])
-        hint = did_you_mean(wanted, pd.unique(pd.Series(keys))) if name != "edges" else ""
-        msg = f"{name} has the {kind} {wanted!r}, which does not occur in the network{hint}"
+        requested = plain(series.index[at])
+        hint = did_you_mean(requested, pd.unique(pd.Series(keys))) if name != "edges" else ""
+        msg = f"{name} has the {kind} {requested!r}, which does not occur in the network{hint}"
         raise InputError(msg)
     rows = np.flatnonzero(position >= 0)
     return rows, found[position[rows]]

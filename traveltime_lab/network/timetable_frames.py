@@ -75,7 +75,10 @@ def routes_frame(self: NetworkData, *, date: dt.date | str | None = None, only_s
     Examples
     --------
     >>> routes = tl.sample_network().routes_frame(date="2019-05-14")
-    >>> routes.loc[routes["feed"] == "metro", ["mode", "n_trips", "n_stops", "n_departures"]].to_numpy().tolist()
+    >>> routes.loc[
+    ...     routes["feed"] == "metro",
+    ...     ["mode", "n_trips", "n_stops", "n_departures"],
+    ... ].to_numpy().tolist()
     [['train', 672, 22, 305], ['train', 576, 2, 224]]
     """
     import geopandas as gpd  # noqa: PLC0415
@@ -167,7 +170,9 @@ def trips_frame(
 
     Examples
     --------
-    >>> trips = tl.sample_network().trips_frame(date="2019-05-14", routes="T1")
+    >>> trips = tl.sample_network().trips_frame(
+    ...     date="2019-05-14", routes="T1"
+    ... )
     >>> trips.loc[0, ["n_stops", "departure_s", "arrival_s"]].tolist()
     [67, 21600, 24780]
     """
@@ -229,9 +234,9 @@ def _covered(timetable: Timetable, date: Any) -> dt.date:
     return day
 
 
-def _is_route(timetable: Timetable, wanted: Any) -> BoolArray:
+def _is_route(timetable: Timetable, requested: Any) -> BoolArray:
     """Return which routes have some ids."""
-    ids = (wanted,) if isinstance(wanted, str) else items(wanted, "routes", "route_id")
+    ids = (requested,) if isinstance(requested, str) else items(requested, "routes", "route_id")
     known = _texts(timetable.routes, "route_id")
     there = set(known)
     for each in ids:

@@ -68,7 +68,7 @@ def tables_from_place(place: Any, *, distance: float | None = None) -> StreetTab
             "Building a network by place name needs osmnx: pip install 'traveltime_lab[osmnx]'. "
             "Or build from a .osm.pbf file instead."
         ) from error
-    wanted = _place(place, distance)
+    requested = _place(place, distance)
     options: dict[str, Any] = {
         "custom_filter": ['["highway"]', '["route"="ferry"]'],
         "simplify": False,
@@ -77,7 +77,7 @@ def tables_from_place(place: Any, *, distance: float | None = None) -> StreetTab
     }
     with _osmnx_settings(ox):
         try:
-            graphs = [getattr(ox, function)(*arguments, **options, **extra) for function, arguments, extra in wanted]
+            graphs = [getattr(ox, function)(*arguments, **options, **extra) for function, arguments, extra in requested]
         except (ValueError, TypeError, KeyError, shapely.errors.ShapelyError) as error:
             raise DataError(f"osmnx found no streets for {place!r}: {error}") from error
         except OSError as error:
@@ -178,15 +178,15 @@ def _check_box(west: float, south: float, east: float, north: float) -> None:
 @contextlib.contextmanager
 def _osmnx_settings(ox: Any) -> Iterator[None]:
     """Set osmnx to keep the relevant tags, and each way once and in its own direction."""
-    wanted = {
+    requested = {
         "all_oneway": True,
         "useful_tags_way": sorted({*ox.settings.useful_tags_way, *tags.RELEVANT_KEYS, "name", "oneway"}),
         "useful_tags_node": sorted({*ox.settings.useful_tags_node, *_NODE_KEYS}),
     }
     with _OSMNX_LOCK:
-        before = {name: getattr(ox.settings, name) for name in wanted}
+        before = {name: getattr(ox.settings, name) for name in requested}
         try:
-            for name, value in wanted.items():
+            for name, value in requested.items():
                 setattr(ox.settings, name, value)
             yield
         finally:

@@ -19,25 +19,25 @@ from contextvars import ContextVar
 
 from traveltime_lab.errors import InterruptedSearchError
 
-_is_unwanted: ContextVar[Callable[[], bool] | None] = ContextVar("is_unwanted", default=None)
+_is_cancelled: ContextVar[Callable[[], bool] | None] = ContextVar("is_cancelled", default=None)
 
 
 @contextlib.contextmanager
-def interruptible(is_unwanted: Callable[[], bool]) -> Iterator[None]:
+def interruptible(is_cancelled: Callable[[], bool]) -> Iterator[None]:
     """
     Make searches in a ``with`` block cancellable.
 
     Parameters
     ----------
-    is_unwanted : callable
+    is_cancelled : callable
         Called without arguments at every checkpoint, in the thread of the search; cancels the search if it returns
         True. It is called often, so it should be cheap.
     """
-    token = _is_unwanted.set(is_unwanted)
+    token = _is_cancelled.set(is_cancelled)
     try:
         yield
     finally:
-        _is_unwanted.reset(token)
+        _is_cancelled.reset(token)
 
 
 def checkpoint() -> None:
@@ -49,16 +49,16 @@ def checkpoint() -> None:
     InterruptedSearchError
         If the callable of the innermost `interruptible` returns True.
     """
-    is_unwanted = _is_unwanted.get()
-    if is_unwanted is not None and is_unwanted():
+    is_cancelled = _is_cancelled.get()
+    if is_cancelled is not None and is_cancelled():
         raise InterruptedSearchError("the search was cancelled: its result is no longer needed")
 
 
 @contextlib.contextmanager
 def finishing() -> Iterator[None]:
     """Let searches in a ``with`` block run to their end, for results that later searches need, too."""
-    token = _is_unwanted.set(None)
+    token = _is_cancelled.set(None)
     try:
         yield
     finally:
-        _is_unwanted.reset(token)
+        _is_cancelled.reset(token)

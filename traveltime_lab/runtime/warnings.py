@@ -52,8 +52,8 @@ def warnings_to(listener: Listener, category: type[Warning] = Warning) -> Iterat
 
 def warn(text: str, category: type[Warning] = UserWarning) -> None:
     """Pass a text to the innermost listener, or else to `warnings.warn` for the line that called the package."""
-    for wanted, listener in reversed(_listeners.get()):
-        if issubclass(category, wanted):
+    for kind, listener in reversed(_listeners.get()):
+        if issubclass(category, kind):
             listener(text)
             return
     warnings.warn(text, category, stacklevel=_callers_level())

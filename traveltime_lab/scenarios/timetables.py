@@ -154,14 +154,14 @@ def rows(table: str, column: str, what: str, timetable: Timetable, ids: tuple[st
     return np.array(found, np.int32)
 
 
-def _hint(timetable: Timetable, table: str, wanted: str, known: Any) -> str:
+def _hint(timetable: Timetable, table: str, requested: str, known: Any) -> str:
     """Return what may have been meant by an id that does not exist."""
     if table == "routes":
         names = timetable.routes[["route_short_name", "route_long_name"]].astype(str)
-        named = timetable.routes["route_id"][(names == wanted).any(axis=1)].tolist()
+        named = timetable.routes["route_id"][(names == requested).any(axis=1)].tolist()
         if named:
             return f"; it is the name of {', '.join(map(repr, named[:5]))}"
-    return did_you_mean(wanted, known)
+    return did_you_mean(requested, known)
 
 
 def _trips_of(timetable: Timetable, routes: tuple[str, ...], change: Any) -> IndexArray:

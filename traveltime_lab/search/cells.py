@@ -332,12 +332,12 @@ def _cells(
     """Return the table of cells of all origins."""
     resolution = grids.check_resolution(grid, resolution)
     check_progress(progress)
-    wanted = _checked_properties(properties)
+    requested = _checked_properties(properties)
     no_water, with_geometry = flag(remove_water_bodies, "remove_water_bodies"), flag(with_geometry, "geometry")
     places = read_points(origins, "origins", query.network.bounds)
     snaps = query.snap(places, is_origin=not query.is_arrival)
     with watched(progress, len(places), "Cells", "origin"):
-        found = cell_times(query, snaps, grid, resolution, limits, no_water=no_water, with_share=SHARE in wanted)
+        found = cell_times(query, snaps, grid, resolution, limits, no_water=no_water, with_share=SHARE in requested)
     tables = [times for of_origin in found for times in of_origin]
     names = np.concatenate([times.cell for times in tables])
     sizes = np.array([times.cell.size for times in tables])
@@ -346,7 +346,7 @@ def _cells(
     if names_limits:
         columns["travel_time"] = np.array(limits, np.int32)[limit_of]
     columns["cell"] = pd.Series(names, dtype=object)
-    columns |= {name: np.concatenate([getattr(times, name) for times in tables]) for name in wanted}
+    columns |= {name: np.concatenate([getattr(times, name) for times in tables]) for name in requested}
     if not with_geometry:
         return pd.DataFrame(columns)
     return gpd.GeoDataFrame(columns, geometry=outlines(grid, names), crs="EPSG:4326")

@@ -110,13 +110,13 @@ def nearest(
     ['Rodoviária', 'Hospital Santa Casa']
     """
     n_best = whole(k, "k", 1, MAX_NEAREST, "places")
-    query, wanted = table_query(
+    query, requested = table_query(
         network, travel_time=travel_time, transportation=transportation, departure_time=departure_time,
         arrival_time=arrival_time, properties=properties, snapping=snapping, window=window, engine=engine,
         allowed=names_for("nearest"),
     )  # fmt: skip
-    if "travel_time" not in wanted:
-        msg = f"properties must be travel_time, with or without distance; got {', '.join(wanted)}"
+    if "travel_time" not in requested:
+        msg = f"properties must be travel_time, with or without distance; got {', '.join(requested)}"
         raise InputError(msg)
     check_progress(progress)
     starts = read_points(origins, "origins", network.bounds)
@@ -137,7 +137,7 @@ def nearest(
         "origin": starts.index.repeat(n_best),
         "k": np.tile(np.arange(1, n_best + 1, dtype=np.int32), len(starts)),
         "destination": _taken(ends.index, place, is_found),
-        **number_columns(labels, ~is_found, wanted),
+        **number_columns(labels, ~is_found, requested),
     }
     geometry = ends.geometry[place]
     geometry[~is_found] = None

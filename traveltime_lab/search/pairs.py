@@ -176,9 +176,9 @@ def moment_columns(
         Whether `moments` are arrival times.
     """
     utc = [pd.NaT if moment is None else moment.astimezone(dt.UTC) for moment in moments]
-    asked = pd.to_datetime(pd.Series(utc), utc=True)
-    other = asked + pd.to_timedelta(-seconds if is_arrival else seconds, unit="s")
-    departure, arrival = (other, asked) if is_arrival else (asked, other)
+    given = pd.to_datetime(pd.Series(utc), utc=True)
+    other = given + pd.to_timedelta(-seconds if is_arrival else seconds, unit="s")
+    departure, arrival = (other, given) if is_arrival else (given, other)
     return {
         "departure_time": departure.dt.tz_convert(timezone),
         "arrival_time": arrival.dt.tz_convert(timezone),

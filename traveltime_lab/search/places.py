@@ -18,7 +18,7 @@ from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.crs import WGS84
 from traveltime_lab.errors import InputError
 from traveltime_lab.network.network import Network
-from traveltime_lab.readers.osm.features import Feature, Wanted, read_features
+from traveltime_lab.readers.osm.features import Feature, Requested, read_features
 
 #: Columns of the result that no tag may have.
 _RESERVED: Final = ("osm_type", "osm_id", "geometry")
@@ -95,15 +95,15 @@ def places(
     if isinstance(osm, Network):
         msg = "a network does not keep the tags of places; give places the OpenStreetMap file that it was built from"
         raise InputError(msg)
-    wanted = _wanted(tags)
+    requested = _requested(tags)
     more = [words(name, "each of columns") for name in items(columns, "columns", "keys of tags")]
-    names = list(dict.fromkeys(["name", *wanted, *more]))
+    names = list(dict.fromkeys(["name", *requested, *more]))
     for name in names:
         if name in _RESERVED:
             msg = f"the result has a column {name!r} already; leave the tag out"
             raise InputError(msg)
     one_of(geometry, "geometry", ("points", "polygons"))
-    found = read_features(osm, wanted)
+    found = read_features(osm, requested)
     if geometry == "polygons":
         found = [item for item in found if isinstance(item.geometry, shapely.MultiPolygon)]
     table: dict[str, Any] = {
@@ -122,20 +122,20 @@ def _point(item: Feature) -> shapely.Point:
     return item.geometry if isinstance(item.geometry, shapely.Point) else shapely.point_on_surface(item.geometry)
 
 
-def _wanted(tags: Any) -> Wanted:
+def _requested(tags: Any) -> Requested:
     """Validate tags."""
     if not isinstance(tags, Mapping) or not tags:
         msg = f"tags must be a mapping of keys to values, as {{'amenity': ['hospital', 'clinic']}}; got {tags!r}"
         raise InputError(msg)
-    wanted: dict[str, frozenset[str] | None] = {}
+    requested: dict[str, frozenset[str] | None] = {}
     for key, values in tags.items():
         name = words(key, "each key of tags")
         if values is True:
-            wanted[name] = None
+            requested[name] = None
             continue
         given = (values,) if isinstance(values, str) else items(values, f"tags[{name!r}]", "values, or True for any")
         if not given:
             msg = f"tags[{name!r}] is an empty list; give values, or True for any"
             raise InputError(msg)
-        wanted[name] = frozenset(words(value, f"each of tags[{name!r}]") for value in given)
-    return wanted
+        requested[name] = frozenset(words(value, f"each of tags[{name!r}]") for value in given)
+    return requested

@@ -68,8 +68,8 @@ class PreparedPoints(Points):
         elif (found := self._snaps.get((rules(transportation, snapping), is_origin))) is not None:
             return found
         elif (rules(transportation, snapping), not is_origin) in self._snaps:
-            ready, asked = ("destinations", "origins") if is_origin else ("origins", "destinations")
-            msg = f"the points are prepared as {ready}, but are {asked} here"
+            ready, given = ("destinations", "origins") if is_origin else ("origins", "destinations")
+            msg = f"the points are prepared as {ready}, but are {given} here"
         else:
             msg = (
                 f"the points are prepared for transportation {self.transportation.type!r} and {self.snapping}, but "

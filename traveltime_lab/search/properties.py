@@ -89,14 +89,14 @@ def names_for(*doors: Door) -> tuple[str, ...]:
     return tuple(name for name, row in PROPERTIES.items() if row.doors & set(doors))
 
 
-def numbers(wanted: Collection[str]) -> tuple[Property, ...]:
+def numbers(requested: Collection[str]) -> tuple[Property, ...]:
     """Return the properties that are computed from times and lengths."""
-    return tuple(row for name, row in PROPERTIES.items() if name in wanted and row.of is not None)
+    return tuple(row for name, row in PROPERTIES.items() if name in requested and row.of is not None)
 
 
-def wants_length(wanted: Collection[str]) -> bool:
+def wants_length(requested: Collection[str]) -> bool:
     """Return whether the properties require the lengths of trips."""
-    return any(row.needs_length for name, row in PROPERTIES.items() if name in wanted)
+    return any(row.needs_length for name, row in PROPERTIES.items() if name in requested)
 
 
 def column(row: Property, seconds: AnyArray, metres: AnyArray | None, is_missing: BoolArray) -> Any:

@@ -3,7 +3,7 @@ A question about a network: its search graphs, and the searches.
 
 Each search has two levels. The public functions take and return tables. The array-level functions below them take a
 validated `Query` and snapped points and return arrays: `traveltime_lab.search.pair_times.pair_times` and
-`reachable_pairs`, `traveltime_lab.search.time_map.draw_shapes`, `traveltime_lab.search.routes.find_routes` and
+`reachable_pairs`, `traveltime_lab.search.area_shapes.draw_shapes`, `traveltime_lab.search.routes.find_routes` and
 `traveltime_lab.search.cell_times.cell_times`. The HTTP service uses the latter.
 """
 
@@ -80,9 +80,11 @@ class Query(HasQuestion):
             return cls(network, question, network.road_graph(means, moment, metric=question.metric))
         if not question.limit:
             return cls(network, replace(question, transportation=means.access), network.road_graph(means.access))
-        asked = transit_query(network.transit, question) if check else TransitQuery(transit_of(network), question)
+        by_timetable = (
+            transit_query(network.transit, question) if check else TransitQuery(transit_of(network), question)
+        )
         # Lengths of journeys take as long as the search, so they are computed only on request.
-        return cls(network, question, asked.walking, asked, needs_length=False)
+        return cls(network, question, by_timetable.walking, by_timetable, needs_length=False)
 
     @property
     def moment(self) -> Moment | None:
@@ -135,10 +137,10 @@ class Query(HasQuestion):
             return transit_field(self.transit.asking(limit=math.ceil(limit)), snaps)
 
         def search(here: Snaps) -> Field:
-            asked = (self.graph, here, self.snapping)
+            by_timetable = (self.graph, here, self.snapping)
             if self.is_length:
-                return DistanceField(label_field(*asked, limit=FOREVER_S, is_backward=self.is_arrival))
-            return StreetField(row_field(*asked, limit=limit, is_backward=self.is_arrival))
+                return DistanceField(label_field(*by_timetable, limit=FOREVER_S, is_backward=self.is_arrival))
+            return StreetField(row_field(*by_timetable, limit=limit, is_backward=self.is_arrival))
 
         return with_island(search(snaps), search, self.graph, snaps, is_backward=self.is_arrival)
 

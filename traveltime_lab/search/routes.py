@@ -156,8 +156,8 @@ def routes(
     08:00 Take bus T9 from PARTENON IPIRANGA to CENTRO DOM FELICIANO
     08:21 Walk 740 m
     """
-    wanted = (properties,) if isinstance(properties, str) else items(properties, "properties", "names")
-    for name in wanted:
+    requested = (properties,) if isinstance(properties, str) else items(properties, "properties", "names")
+    for name in requested:
         one_of(name, "properties", ROUTE_PROPERTIES)
     n_best = whole(max_results, "max_results", 1, MAX_RESULTS, "itineraries")
     if n_best > 1 and window is None:
@@ -194,7 +194,7 @@ def routes(
         "arrival_time": _moments(found, "arrival_time", network.timezone),
     }
     for name in ROUTE_PROPERTIES:
-        if name not in wanted:
+        if name not in requested:
             continue
         if PROPERTIES[name].of is not None:
             columns[name] = column(PROPERTIES[name], seconds_of(labels), metres_of(labels), ~is_reached)

@@ -27,8 +27,8 @@ from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import PointsLike, read_points
 from traveltime_lab.question import MomentLike
+from traveltime_lab.search.area_shapes import distance_query
 from traveltime_lab.search.query import Query, ask
-from traveltime_lab.search.time_map import ask_distance
 from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.matrix import Block
 
@@ -116,7 +116,7 @@ def shape_accuracy(
         msg = "shortest is for areas of distance_map; areas holds those of time_map. Leave it out"
         raise InputError(msg)
     if column == "distance":
-        query = ask_distance(network, transportation, departure_time, arrival_time, snapping, shortest=shortest)
+        query = distance_query(network, transportation, departure_time, arrival_time, snapping, shortest=shortest)
     else:
         query = ask(
             network, transportation, departure_time, arrival_time, snapping, limit=max(limits),

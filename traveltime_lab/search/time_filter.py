@@ -353,7 +353,7 @@ def _n_passes(query: Query, properties: tuple[str, ...], form: str) -> int:
     return 1 + has_lines + (has_departures and transit is not None and transit.has_spread)
 
 
-def _check_transit_table(asked: TransitQuery, properties: tuple[str, ...], form: str, engine: str) -> None:
+def _check_transit_table(query: TransitQuery, properties: tuple[str, ...], form: str, engine: str) -> None:
     """Raise an error for options that are not supported with a timetable."""
     if any(PROPERTIES[name].needs_route for name in properties) and form != "pairs":
         msg = (
@@ -362,7 +362,7 @@ def _check_transit_table(asked: TransitQuery, properties: tuple[str, ...], form:
         )
         raise UnsupportedError(msg)
     if engine != "auto":
-        msg = f"engine={engine!r} is for streets only; transportation {asked.transportation.type!r} needs engine='auto'"
+        msg = f"engine={engine!r} is for streets only; transportation {query.transportation.type!r} needs engine='auto'"
         raise InputError(msg)
 
 
@@ -425,15 +425,15 @@ def sparse_table(
     table["origin"] = poured(found.origins, starts.index)
     table["destination"] = poured(found.destinations, ends.index)
     n_pairs = len(table["origin"])
-    asked = numbers(properties)
-    seconds = poured(found.seconds) if asked else np.zeros(0, np.int32)
+    number_rows = numbers(properties)
+    seconds = poured(found.seconds) if number_rows else np.zeros(0, np.int32)
     metres = poured(found.metres) if wants_length(properties) else None
-    for row in asked:
+    for row in number_rows:
         table[row.name] = column(row, seconds, metres, np.zeros(n_pairs, np.bool_))
     del seconds, metres
     if found.spreads:
         table |= _spread_columns(_joined(found.spreads), percents, properties)
-    order_of_columns = ("origin", "destination", *(row.name for row in asked), *table)
+    order_of_columns = ("origin", "destination", *(row.name for row in number_rows), *table)
     return pd.DataFrame({name: table[name] for name in order_of_columns if name in table}, copy=False)
 
 

@@ -175,18 +175,18 @@ class Service:
 
     async def work(self, request: Request, answer: Callable[[Call], Answer], call: Call, body: Body) -> Answer:
         """Return what `answer` makes of a call, in a thread, as long as the client waits."""
-        is_unwanted = threading.Event()
+        is_cancelled = threading.Event()
         is_large = len(body.data) >= LARGE_BODY
 
         def run() -> Answer:
-            with interruptible(is_unwanted.is_set), call.notes.collected():
+            with interruptible(is_cancelled.is_set), call.notes.collected():
                 try:
                     return answer(call)
                 except Exception as error:
                     _forget_frames(error)
                     raise
                 finally:
-                    if is_large or is_unwanted.is_set():
+                    if is_large or is_cancelled.is_set():
                         _hand_back_memory()
 
         outcome: list[Answer] = []
@@ -196,7 +196,7 @@ class Service:
                 async def listen() -> None:
                     while (await request.receive())["type"] != "http.disconnect":
                         pass
-                    is_unwanted.set()
+                    is_cancelled.set()
                     group.cancel_scope.cancel()
 
                 group.start_soon(listen)
@@ -205,7 +205,7 @@ class Service:
         except BaseExceptionGroup as errors:
             raise errors.exceptions[0] from None
         finally:
-            is_unwanted.set()
+            is_cancelled.set()
         if not outcome:
             raise InterruptedSearchError("the client has gone")
         return outcome[0]

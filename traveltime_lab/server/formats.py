@@ -60,7 +60,7 @@ def negotiate(accept: str | None, known: tuple[str, ...] = (JSON,)) -> str:
     Failure
         406 if it can produce none of the requested formats.
     """
-    wanted, refused = [], set()
+    requested, refused = [], set()
     for i, item in enumerate((accept or "").split(",")):
         media, *parameters = (part.strip().lower() for part in item.split(";"))
         if not media:
@@ -74,13 +74,13 @@ def negotiate(accept: str | None, known: tuple[str, ...] = (JSON,)) -> str:
                 except ValueError:
                     quality = 0.0
         if quality > 0.0:
-            wanted.append((-quality, i, media))
+            requested.append((-quality, i, media))
         else:
             refused.add(media)
     left = [media for media in known if media not in refused]
-    if not wanted and not refused and left:
+    if not requested and not refused and left:
         return left[0]
-    for _, _, media in sorted(wanted):
+    for _, _, media in sorted(requested):
         if media in left:
             return media
         if media in ("*/*", "application/*") and left:

@@ -38,13 +38,13 @@ _BACKLOG: Final = 128
 _SHORTAGES: Final = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
-class _Teller:
+class _Reporter:
     """Writes a line of the log at most every few seconds."""
 
     def __init__(self) -> None:
         self._next = -math.inf
 
-    def tell(self, text: str, *values: object) -> None:
+    def report(self, text: str, *values: object) -> None:
         """Write a line unless there was one just before."""
         if time.monotonic() >= self._next:
             self._next = time.monotonic() + _REPEAT_S
@@ -60,11 +60,11 @@ class _Protocol(H11Protocol):
     and says how long it waits for them.
     """
 
-    def __init__(self, *, idle_s: float, most: int, teller: _Teller, **more: Any) -> None:
+    def __init__(self, *, idle_s: float, most: int, reporter: _Reporter, **more: Any) -> None:
         super().__init__(**more)
         self._idle_s = idle_s
         self._most = most
-        self._teller = teller
+        self._reporter = reporter
         self._has_begun = self._is_turned_away = False
         self._waiting: asyncio.TimerHandle | None = None
         self._writing: asyncio.TimerHandle | None = None
@@ -77,7 +77,9 @@ class _Protocol(H11Protocol):
         super().connection_made(transport)
         n_open = len(self.connections)
         if n_open > self._most:
-            self._teller.tell("connections=%d are open, as many as there may be; others are turned away", self._most)
+            self._reporter.report(
+                "connections=%d are open, as many as there may be; others are turned away", self._most
+            )
             self._is_turned_away = True
             if n_open > self._most + _TURNED_AWAY:
                 transport.abort()
@@ -203,10 +205,10 @@ class _Protocol(H11Protocol):
 class _Server(uvicorn.Server):
     """The server of uvicorn on sockets that listen already."""
 
-    def __init__(self, config: uvicorn.Config, options: Options, teller: _Teller) -> None:
+    def __init__(self, config: uvicorn.Config, options: Options, reporter: _Reporter) -> None:
         super().__init__(config)
         self._options = options
-        self._teller = teller
+        self._reporter = reporter
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to accept connections."""
@@ -232,7 +234,7 @@ class _Server(uvicorn.Server):
         """Log what failed outside of any request."""
         error = context.get("exception")
         if isinstance(error, OSError) and error.errno in _SHORTAGES:
-            self._teller.tell(
+            self._reporter.report(
                 "no connection can be accepted: %s; connections=%d are open. Raise the limit of open files (ulimit -n) "
                 "or lower that of connections",
                 error.strerror, len(self.server_state.connections),
@@ -241,21 +243,21 @@ class _Server(uvicorn.Server):
             loop.default_exception_handler(context)
 
 
-def most_connections(wanted: int) -> int:
+def most_connections(requested: int) -> int:
     """Return how many connections may be open: the given number, but not all the files that the process may open."""
     if sys.platform == "win32":
-        return wanted
+        return requested
     import resource  # noqa: PLC0415 - only on POSIX systems
 
     most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return wanted if most == resource.RLIM_INFINITY else max(1, min(wanted, most - _SPARE_DESCRIPTORS))
+    return requested if most == resource.RLIM_INFINITY else max(1, min(requested, most - _SPARE_DESCRIPTORS))
 
 
 def server(app: ASGIApp, certificate: Path | None, key: Path | None, options: Options) -> uvicorn.Server:
     """Return a server that is ready to run on a socket; with a certificate it speaks https."""
-    teller = _Teller()
+    reporter = _Reporter()
     most = most_connections(options.connections)
-    http: Any = functools.partial(_Protocol, idle_s=options.idle_s, most=most, teller=teller)
+    http: Any = functools.partial(_Protocol, idle_s=options.idle_s, most=most, reporter=reporter)
     config = uvicorn.Config(
         app,
         http=http,
@@ -272,4 +274,4 @@ def server(app: ASGIApp, certificate: Path | None, key: Path | None, options: Op
         proxy_headers=False,
     )
     config.load()
-    return _Server(config, options, teller)
+    return _Server(config, options, reporter)

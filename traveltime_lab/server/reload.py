@@ -114,12 +114,12 @@ class Reloader:
 
     def _run(self) -> None:
         while True:
-            is_asked = self._wake.wait(self._watch_s)
+            is_signalled = self._wake.wait(self._watch_s)
             self._wake.clear()
             if self._is_over.is_set():
                 return
             try:
-                if is_asked:
+                if is_signalled:
                     logger.info("reload requested")
                     self._failed.clear()
                     self.reload(self._changed())

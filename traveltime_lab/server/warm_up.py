@@ -12,10 +12,10 @@ import numpy as np
 from traveltime_lab.errors import TravelTimeError
 from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.question import MomentLike
-from traveltime_lab.search.time_map import shape_style
+from traveltime_lab.search.area_shapes import shape_style
 from traveltime_lab.server.atlas import Atlas, Map
 from traveltime_lab.server.contract.limits import DEFAULT_LEVEL_OF_DETAIL
-from traveltime_lab.server.endpoints.searches import TYPICAL, Trips, query
+from traveltime_lab.server.endpoints.searches import TYPICAL, Trips, query_of
 from traveltime_lab.server.endpoints.shapes import draw
 from traveltime_lab.server.endpoints.ways import find_ways
 from traveltime_lab.surfaces.level_of_detail import parse_level_of_detail
@@ -63,7 +63,7 @@ def _usual_searches(item: Map) -> list[tuple[str, MomentLike]]:
 def try_out(item: Map, kind: str, moment: MomentLike) -> None:
     """Compute a shape and a matrix around the middle of a map, which builds what searches need."""
     lng, lat = item.middle
-    asked = query(item.network, Transportation(kind), moment, is_arrival=False, limit=_LIMIT_S)
+    query = query_of(item.network, Transportation(kind), moment, is_arrival=False, limit=_LIMIT_S)
     detail = parse_level_of_detail(DEFAULT_LEVEL_OF_DETAIL).downgraded(_LIMIT_S)
-    draw(asked, lng, lat, _LIMIT_S, shape_style(detail))
-    find_ways(Trips.of(asked, lng, lat, np.array([lng]), np.array([lat])), _LIMIT_S, {"distance"})
+    draw(query, lng, lat, _LIMIT_S, shape_style(detail))
+    find_ways(Trips.of(query, lng, lat, np.array([lng]), np.array([lat])), _LIMIT_S, {"distance"})

@@ -47,8 +47,8 @@ def by_edge(here: Positions, others: Positions | None = None) -> ByEdge:
     """
     first, last = here.indptr[0], here.indptr[-1]
     if others is not None and last - first >= _MANY and others.indptr[-1] - others.indptr[0] <= _FEW:
-        wanted = np.unique(others.edge[others.indptr[0] : others.indptr[-1]])
-        found = first + np.flatnonzero(np.isin(here.edge[first:last], wanted))
+        requested = np.unique(others.edge[others.indptr[0] : others.indptr[-1]])
+        found = first + np.flatnonzero(np.isin(here.edge[first:last], requested))
         owner = np.zeros(here.edge.size, np.int64)
         owner[found] = np.searchsorted(here.indptr, found, side="right") - 1
         return ByEdge(found[np.argsort(here.edge[found], kind="stable")].astype(np.int64), owner)

@@ -120,10 +120,10 @@ def local_labels(
     island = island_pairs(graph, origins.take(starts), destinations.take(ends), snapping, largest)
     keys = island.rows * max(ends.size, 1) + island.columns
     order = np.argsort(keys)
-    wanted = start_of * max(ends.size, 1) + end_of
-    place = np.searchsorted(keys[order], wanted)
+    requested = start_of * max(ends.size, 1) + end_of
+    place = np.searchsorted(keys[order], requested)
     found = np.flatnonzero(place < keys.size)
-    found = found[keys[order][place[found]] == wanted[found]]
+    found = found[keys[order][place[found]] == requested[found]]
     labels = island.labels[order[place[found]]]
     return np.concatenate([both[found], same]), np.concatenate([labels, np.zeros(same.size, np.int64)])
 

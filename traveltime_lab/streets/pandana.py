@@ -299,8 +299,8 @@ def _labels_of_pairs(
         return labels
     joins.port_pairs(*arguments, start, end)
     n_states = contracted.graph.topology.n_states
-    asked, place = np.unique(starts.states[start].astype(np.int64) * n_states + ends.states[end], return_inverse=True)
-    ways = contracted.ways((asked // n_states).astype(np.int32), (asked % n_states).astype(np.int32))[place]
+    numbers, place = np.unique(starts.states[start].astype(np.int64) * n_states + ends.states[end], return_inverse=True)
+    ways = contracted.ways((numbers // n_states).astype(np.int32), (numbers % n_states).astype(np.int32))[place]
     time = np.where(ways < 0, -1, starts.ms[start] + ways + ends.ms[end])
     fastest = joins.fastest_pairs(pair_indptr, time, label_parts.primary(largest))
     found = np.flatnonzero(fastest >= 0)

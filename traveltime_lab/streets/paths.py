@@ -137,14 +137,14 @@ def paths(
 
 
 def _paths(
-    graph: RoadGraph, pairs: Pairs, how: tuple[Snapping, Snapping], wanted: BoolArray, limit: float
+    graph: RoadGraph, pairs: Pairs, how: tuple[Snapping, Snapping], requested: BoolArray, limit: float
 ) -> Iterator[Path]:
     """Yield the fastest routes of some pairs, of which no origin is at its destination; see `paths`."""
     origin_of, destination_of = pairs.origin_of, pairs.destination_of
     starts = links.positions(graph, pairs.starts, how[0])
     ends = links.positions(graph, pairs.ends, how[1])
     seeds = links.ports(graph, starts, is_entry=False)
-    order = np.flatnonzero(wanted & (pairs.starts.edge[origin_of] >= 0) & (pairs.ends.edge[destination_of] >= 0))
+    order = np.flatnonzero(requested & (pairs.starts.edge[origin_of] >= 0) & (pairs.ends.edge[destination_of] >= 0))
     order = order[np.argsort(origin_of[order], kind="stable")]
     pace = _mean_pace(graph)
     for rows in np.split(order, np.flatnonzero(np.diff(origin_of[order])) + 1):
@@ -216,9 +216,9 @@ def route_lines(
         LineStrings in EPSG:4326 from origin to destination, including connectors; empty where unreachable.
     """
     lines = np.full(len(pairs), shapely.LineString(), dtype=object)
-    wanted = np.flatnonzero(is_reached)
-    for path in paths(graph, pairs.take(wanted), snapping, limit):
-        pair = wanted[path.pair]
+    requested = np.flatnonzero(is_reached)
+    for path in paths(graph, pairs.take(requested), snapping, limit):
+        pair = requested[path.pair]
         i, j = pairs.origin_of[pair], pairs.destination_of[pair]
         # The route of a point to itself has no pieces.
         parts = [np.array([[pairs.starts.lng[i], pairs.starts.lat[i]]])]

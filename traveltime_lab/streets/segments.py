@@ -47,7 +47,7 @@ class SegmentIndex:
     def build(
         cls,
         streets: StreetLayer,
-        wanted: BoolArray,
+        requested: BoolArray,
         marks: UInt8Array | None = None,
         street: Int32Array | None = None,
         ends: BoolArray | None = None,
@@ -58,7 +58,7 @@ class SegmentIndex:
         Parameters
         ----------
         streets : StreetLayer
-        wanted : bool array of shape (n_edges,)
+        requested : bool array of shape (n_edges,)
             The edges.
         marks : uint8 array of shape (n_edges,), optional
             Marks of the edges, which searches can require.
@@ -68,9 +68,9 @@ class SegmentIndex:
             Whether the street ends where each directed edge begins. Default: everywhere.
         """
         if street is None or ends is None:
-            street, ends = np.arange(wanted.size, dtype=np.int32), np.ones(2 * wanted.size, np.bool_)
+            street, ends = np.arange(requested.size, dtype=np.int32), np.ones(2 * requested.size, np.bool_)
         x1, y1, x2, y2, edge, start, span = segments(streets)
-        mine = wanted[edge]
+        mine = requested[edge]
         kept = None if marks is None else marks[edge[mine]]
         grid = build_grid(x1[mine], y1[mine], x2[mine], y2[mine], CELL_M, kept, edge[mine])
         return cls(grid, ties.Parts(start[mine], span[mine], street[edge[mine]], ends))

@@ -245,9 +245,9 @@ def island_index(
 
     def build() -> SegmentIndex:
         whole = snap_index(streets, transportation, accept_roads)
-        wanted = np.zeros(streets.n_edges, np.bool_)
-        wanted[whole.edge[whole.grid.marks & needed != needed]] = True
-        return SegmentIndex.build(streets, wanted, None, *_streets_of(streets.road_graph(transportation).topology))
+        requested = np.zeros(streets.n_edges, np.bool_)
+        requested[whole.edge[whole.grid.marks & needed != needed]] = True
+        return SegmentIndex.build(streets, requested, None, *_streets_of(streets.road_graph(transportation).topology))
 
     key = (*index_key(transportation, accept_roads), int(needed))
     return ISLANDS.of(streets, key, build)

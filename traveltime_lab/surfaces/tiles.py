@@ -145,10 +145,10 @@ class TileCache:
     reaches: dict[tuple[int, int], Float32Array] = field(default_factory=dict)
     lock: Lock = field(default_factory=Lock)
 
-    def lacks_any(self, wanted: list[tuple[int, int]]) -> bool:
+    def lacks_any(self, requested: list[tuple[int, int]]) -> bool:
         """Return whether some blocks of tiles are not snapped to streets yet."""
         with self.lock:
-            return any(key not in self.tiles or not _known(self.tiles[key]).all() for key in wanted)
+            return any(key not in self.tiles or not _known(self.tiles[key]).all() for key in requested)
 
     def reaches_of_blocks(self, places: list[tuple[int, int]]) -> Float32Array:
         """
@@ -183,7 +183,7 @@ class TileCache:
         return np.array([found[place] for place in places])
 
     def get(
-        self, wanted: list[tuple[int, int]], needed: dict[tuple[int, int], BoolArray] | None = None
+        self, requested: list[tuple[int, int]], needed: dict[tuple[int, int], BoolArray] | None = None
     ) -> dict[tuple[int, int], Tile]:
         """
         Return tiles by (row, column); missing ones are computed on all threads.
@@ -192,18 +192,18 @@ class TileCache:
 
         Parameters
         ----------
-        wanted : list of tuple
+        requested : list of tuple
         needed : dict, optional
             Blocks of each tile that are needed; default: all. Tiles without any may be left out of the result.
         """
         with self.lock:
-            found = {key: self.tiles[key] for key in wanted if key in self.tiles}
+            found = {key: self.tiles[key] for key in requested if key in self.tiles}
 
-        def asked(key: tuple[int, int]) -> BoolArray:
+        def is_needed(key: tuple[int, int]) -> BoolArray:
             known = _known(found.get(key))
             return ~known if needed is None else needed[key] & ~known
 
-        missing = {key: blocks for key in wanted if (blocks := asked(key)).any()}
+        missing = {key: blocks for key in requested if (blocks := is_needed(key)).any()}
         with self.lock:
             for key in found:
                 # The last tile is the one that was used last.
@@ -212,7 +212,7 @@ class TileCache:
 
         def make(key: tuple[int, int], blocks: BoolArray) -> Tile:
             tile = self._make(key, blocks, found.get(key))
-            self._keep(key, tile, max(_KEPT_TILES, len(wanted)))
+            self._keep(key, tile, max(_KEPT_TILES, len(requested)))
             return tile
 
         jobs = [functools.partial(make, key, blocks) for key, blocks in missing.items()]
@@ -281,30 +281,30 @@ class TileCache:
         first_y = (row * TILE + 0.5) * self.cell_m
         shrink = self.streets.frame.shrink(first_y + np.arange(TILE, dtype=np.float64) * self.cell_m)
         corner = (first_x, first_y, shrink)
-        asked = blocks.repeat(BLOCK, axis=0).repeat(BLOCK, axis=1)
-        tile = self._nearest(self.index, self.needed, *corner, asked)
-        missing = asked & (tile.edge < 0)
+        is_needed = blocks.repeat(BLOCK, axis=0).repeat(BLOCK, axis=1)
+        tile = self._nearest(self.index, self.needed, *corner, is_needed)
+        missing = is_needed & (tile.edge < 0)
         if self.islands.edge.size and missing.any():
             other = self._nearest(self.islands, ANY, *corner, missing)
-            wanted = other.edge >= 0
+            requested = other.edge >= 0
             if self.reach_m < self.threshold_m:
-                rows, columns = np.nonzero(wanted)
+                rows, columns = np.nonzero(requested)
                 x: FloatArray = first_x + columns.astype(np.float64) * self.cell_m
                 y: FloatArray = first_y + rows.astype(np.float64) * self.cell_m
-                wanted[rows, columns] = ~self._is_near_main(x, y, shrink[rows])
-            tile = _merged(tile, other, wanted)
+                requested[rows, columns] = ~self._is_near_main(x, y, shrink[rows])
+            tile = _merged(tile, other, requested)
         if former is not None:
-            tile = _merged(former, tile, asked)
+            tile = _merged(former, tile, is_needed)
         return replace(tile, known=blocks | _known(former))
 
     def _nearest(
         self, index: SegmentIndex, needed: np.uint8, first_x: float, first_y: float, shrink: FloatArray,
-        asked: BoolArray,
+        is_needed: BoolArray,
     ) -> Tile:  # fmt: skip
         """Return the nearest edges of some cells of a tile."""
         centres = raster_barriers.Centres(first_x, first_y, self.cell_m, shrink)
         rules = (self.reach_m, index.grid, needed, barriers(self.streets))
-        found, tied, near = nearest_raster.nearest_on_raster(centres, asked, *rules)
+        found, tied, near = nearest_raster.nearest_on_raster(centres, is_needed, *rules)
         edge, fraction = ties.places_of(found, index.grid.edge, index.parts)
         return Tile(edge, fraction, found.distance, *ties.tied_cells(centres, found, tied, near, *rules, index.parts))
 
@@ -335,9 +335,9 @@ def _marked(cells: IndexArray, n: int) -> BoolArray:
     return mask
 
 
-def _merged(tile: Tile, other: Tile, wanted: BoolArray) -> Tile:
+def _merged(tile: Tile, other: Tile, requested: BoolArray) -> Tile:
     """Return a tile in which some cells, which have no edge, are replaced by those of a second tile."""
-    return Tile(*joined_cells(*tile.arrays(), *other.arrays(), wanted))
+    return Tile(*joined_cells(*tile.arrays(), *other.arrays(), requested))
 
 
 def tile_cache(

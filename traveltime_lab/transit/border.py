@@ -17,7 +17,7 @@ from traveltime_lab.streets import border
 from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.links import positions
 from traveltime_lab.streets.snapping import STOP_SNAPPING, Snaps
-from traveltime_lab.transit import stop_links as street_side
+from traveltime_lab.transit import stop_links
 from traveltime_lab.transit.field import TransitField
 from traveltime_lab.transit.query import TransitQuery
 
@@ -81,7 +81,7 @@ def _times(
     query: TransitQuery, graph: RoadGraph, means: Transportation
 ) -> tuple[border.WaysThere, FloatArray, FloatArray]:
     streets, timetable, is_arrival = query.layer.streets, query.layer.timetable, query.is_arrival
-    stops = street_side.linked_stops(query.layer, graph, means).snaps
+    stops = stop_links.linked_stops(query.layer, graph, means).snaps
     rides_s = np.full(len(stops), np.inf)
     for stop, seconds in timetable.leaving:
         rides_s[stop] = min(rides_s[stop], seconds)

@@ -17,7 +17,7 @@ from traveltime_lab.kernels.unreached import NEVER
 from traveltime_lab.rounding import most_ms
 from traveltime_lab.streets import links as travel_times
 from traveltime_lab.streets.snapping import Snaps
-from traveltime_lab.transit import stop_links as street_side
+from traveltime_lab.transit import stop_links
 from traveltime_lab.transit.field import driven, spread_out
 from traveltime_lab.transit.query import TransitQuery
 from traveltime_lab.transit.stop_links import FEW, LinkedStops, Walks
@@ -121,7 +121,7 @@ def egress_side(query: TransitQuery, snaps: Snaps, *, is_origin: bool, n_reading
         return _Linked(query.links(snaps, is_origin=is_origin), most_ms(query.limit))
     stops = query.stops
     if is_driven:
-        stops = street_side.linked_stops(query.layer, query.access_graph(), means.access)
+        stops = stop_links.linked_stops(query.layer, query.access_graph(), means.access)
     here = travel_times.positions(stops.graph, snaps, query.snapping)
     reads = travel_times.ports(stops.graph, here, is_entry=not is_origin)
     extra_ms = (means.access_penalty + means.pt_change_delay) * 1000 if is_origin else 0

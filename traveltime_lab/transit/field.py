@@ -45,7 +45,7 @@ from traveltime_lab.surfaces.field import (
 )
 from traveltime_lab.surfaces.islands import with_island
 from traveltime_lab.surfaces.tiles import Tile
-from traveltime_lab.transit import stop_links as street_side
+from traveltime_lab.transit import stop_links
 from traveltime_lab.transit.query import TransitQuery
 from traveltime_lab.transit.stop_links import LinkedStops, Walks
 
@@ -293,7 +293,7 @@ def transit_field(query: TransitQuery, snaps: Snaps) -> TransitField:
     graph = query.access_graph() if is_driven else query.walking
     stops, around = query.stops, None
     if is_driven:
-        stops = street_side.linked_stops(query.layer, graph, means.access)
+        stops = stop_links.linked_stops(query.layer, graph, means.access)
     else:
         around = query.walks(is_leaving=not is_arrival)
     feet = query.on_foot(snaps, is_origin=not is_arrival)

@@ -86,7 +86,7 @@ def transit_routes(query: TransitQuery, pairs: Pairs, moments: Sequence[dt.datet
         lower half.
     """
     is_arrival = query.is_arrival
-    teller = ItineraryBuilder(query, pairs)
+    builder = ItineraryBuilder(query, pairs)
     searched = pairs.reversed() if is_arrival else pairs
     near_of, far_of = searched.origin_of, searched.destination_of
     egress_links = query.links(searched.ends, is_origin=is_arrival)
@@ -111,7 +111,7 @@ def transit_routes(query: TransitQuery, pairs: Pairs, moments: Sequence[dt.datet
         best = {int(pair): _best_stop(times, egress_links, int(far_of[pair])) for pair in rows}
         stops = sorted({stop for stop, _ in best.values() if stop >= 0})
         _, journeys = search.journeys((links.stops, links.ms), moment, stops, options, is_arrival=is_arrival)
-        direct = teller.on_foot(pairs.take(rows))
+        direct = builder.on_foot(pairs.take(rows))
         for k, pair in enumerate(rows.tolist()):
             checkpoint()
             stop, ms = best[pair]
@@ -123,7 +123,7 @@ def transit_routes(query: TransitQuery, pairs: Pairs, moments: Sequence[dt.datet
                 legs, total = walked[0], walk_ms
                 route = timed(legs, when, is_arrival=is_arrival, fares=unpaid(legs))
             else:
-                route, total = teller.ridden(search, journeys, stops.index(stop), pair, ms, when), ms
+                route, total = builder.ridden(search, journeys, stops.index(stop), pair, ms, when), ms
             centimetres = sum(round(leg.distance * 100.0) for leg in route.legs)
             yield Found(pair, route, label_parts.from_ms(int(total)) + centimetres)
         advance(rows.size)

@@ -32,7 +32,7 @@ from traveltime_lab.rounding import most_ms
 from traveltime_lab.runtime.memo import Derived
 from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.snapping import CAN_ARRIVE, CAN_LEAVE, Snaps, snap_points
-from traveltime_lab.transit import stop_links as street_side
+from traveltime_lab.transit import stop_links
 from traveltime_lab.transit.layer import TransitLayer
 from traveltime_lab.transit.raptor import TransitOptions, TransitSearch
 from traveltime_lab.transit.route_types import check_modes, ridden_routes
@@ -160,13 +160,13 @@ class TransitQuery(HasQuestion):
         """Return the trip instances of an interval with times in milliseconds."""
         timetable = self.layer.timetable
         is_used = ridden_routes(timetable.routes, self.transportation)
-        changes = street_side.changes(self.layer, self.stops, self.transportation.transfer_walking_time)
+        changes = stop_links.changes(self.layer, self.stops, self.transportation.transfer_walking_time)
         return trip_table(timetable, first, last, is_used=is_used, changes=changes).in_milliseconds()
 
     @property
     def stops(self) -> LinkedStops:
         """The stops, linked to the walking graph."""
-        return street_side.linked_stops(self.layer, self.walking, self.transportation.egress)
+        return stop_links.linked_stops(self.layer, self.walking, self.transportation.egress)
 
     @property
     def options(self) -> TransitOptions:
@@ -192,13 +192,11 @@ class TransitQuery(HasQuestion):
 
     def walks(self, *, is_leaving: bool) -> Walks:
         """Return the walks around all stops."""
-        return street_side.walks(self.layer, self.stops, self.transportation.walking_time, is_leaving=is_leaving)
+        return stop_links.walks(self.layer, self.stops, self.transportation.walking_time, is_leaving=is_leaving)
 
     def known_walks(self, *, is_leaving: bool) -> Walks | None:
         """Return the walks around all stops if they are known already."""
-        is_known = street_side.has_walks(
-            self.layer, self.stops, self.transportation.walking_time, is_leaving=is_leaving
-        )
+        is_known = stop_links.has_walks(self.layer, self.stops, self.transportation.walking_time, is_leaving=is_leaving)
         return self.walks(is_leaving=is_leaving) if is_known else None
 
     def links(self, snaps: Snaps, *, is_origin: bool, times: Int32Array | None = None) -> StopLinks:
@@ -216,17 +214,17 @@ class TransitQuery(HasQuestion):
         """
         means = self.transportation
         if is_origin and not self.is_walked_to:
-            joined = street_side.linked_stops(self.layer, self.access_graph(), means.access)
-            links = street_side.street_links(
+            joined = stop_links.linked_stops(self.layer, self.access_graph(), means.access)
+            links = stop_links.street_links(
                 self.layer, joined, snaps, self.snapping, means.access_time, is_leaving=False
             )
-        elif len(snaps) <= street_side.FEW and self.known_walks(is_leaving=not is_origin) is None:
-            links = street_side.street_links(
+        elif len(snaps) <= stop_links.FEW and self.known_walks(is_leaving=not is_origin) is None:
+            links = stop_links.street_links(
                 self.layer, self.stops, snaps, self.snapping, means.walking_time, is_leaving=not is_origin
             )
         else:
             around = self.walks(is_leaving=not is_origin)
-            links = street_side.walk_links(self.stops, around, snaps, self.snapping, means.walking_time, times=times)
+            links = stop_links.walk_links(self.stops, around, snaps, self.snapping, means.walking_time, times=times)
         return links.later((means.access_penalty + means.pt_change_delay) * 1000) if is_origin else links
 
 

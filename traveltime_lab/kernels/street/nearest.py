@@ -74,11 +74,6 @@ _BARRED = -2
 _KNOWN_CELLS = 32
 
 
-def none_near(n: int) -> Near:
-    """Return no segments near `n` points, so that these are searched for."""
-    return Near(np.zeros(n + 1, np.int64), np.empty(0, np.int32), np.empty(0), np.empty(0))
-
-
 @kernel(inline="always")
 def place_on(px, py, k, ax, ay, bx, by):
     """Return the position (0 to 1) on a segment that is nearest to a point, and its squared distance."""

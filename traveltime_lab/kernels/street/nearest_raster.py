@@ -42,14 +42,14 @@ class _Squares(NamedTuple):
     longer: np.ndarray  # float64 (n,)
 
 
-def nearest_on_raster(centres, is_asked, limit, grid, needed, barriers):
+def nearest_on_raster(centres, is_requested, limit, grid, needed, barriers):
     """
     Return the nearest segment of each cell centre of a raster that a straight walk reaches.
 
     Parameters
     ----------
     centres : traveltime_lab.kernels.street.raster_barriers.Centres
-    is_asked : bool array of shape (n_rows, n_columns)
+    is_requested : bool array of shape (n_rows, n_columns)
         The cells to process; the others have no segment.
     limit, grid, needed, barriers
         As in `nearest_segments`.
@@ -63,7 +63,7 @@ def nearest_on_raster(centres, is_asked, limit, grid, needed, barriers):
     near : Near
         The segments that may be tied of each of them.
     """
-    shape = is_asked.shape
+    shape = is_requested.shape
     found = Nearest(
         np.full(shape, -1, np.int32), np.zeros(shape, np.float32), np.full(shape, np.inf, np.float32),
         np.zeros(shape, np.bool_),
@@ -74,18 +74,18 @@ def nearest_on_raster(centres, is_asked, limit, grid, needed, barriers):
     while side > 1 and side * centres.step > _LONGEST_M:
         side //= 2
     if side >= _SMALLEST:
-        near = _nearest_of_squares(centres, is_asked, limit, grid, needed, side, found, first, last)
+        near = _nearest_of_squares(centres, is_requested, limit, grid, needed, side, found, first, last)
     else:
-        near = _nearest_of_each(centres, is_asked, limit, grid, needed, found, first, last)
+        near = _nearest_of_each(centres, is_requested, limit, grid, needed, found, first, last)
     if barriers.ends.shape[0]:
         go_round(centres, limit, grid, needed, barriers, found, first, last)
     return found, *_in_order(found.may_be_tied, first, last, near)
 
 
-def _nearest_of_each(centres, is_asked, limit, grid, needed, found, first, last):
+def _nearest_of_each(centres, is_requested, limit, grid, needed, found, first, last):
     """Write the nearest segment of each requested cell; arguments and results as of `_nearest_of_squares`."""
-    cells = np.flatnonzero(is_asked)
-    each, near = nearest_across_barriers(*points_of(centres, cells, is_asked.shape[1]), limit, grid, needed)
+    cells = np.flatnonzero(is_requested)
+    each, near = nearest_across_barriers(*points_of(centres, cells, is_requested.shape[1]), limit, grid, needed)
     _write_each(cells, each, near.begin, found, first, last)
     return near
 
@@ -102,13 +102,13 @@ def _write_each(cells, each, begin, found, first, last):
             first[row, column], last[row, column] = begin[i], begin[i + 1]
 
 
-def _nearest_of_squares(centres, is_asked, limit, grid, needed, side, found, first, last):
+def _nearest_of_squares(centres, is_requested, limit, grid, needed, side, found, first, last):
     """
     Write the nearest segment of each requested cell.
 
     Parameters
     ----------
-    centres, is_asked, limit, grid, needed
+    centres, is_requested, limit, grid, needed
         As in `nearest_on_raster`.
     side : int
         Side of the squares in cells, a power of two.
@@ -122,16 +122,18 @@ def _nearest_of_squares(centres, is_asked, limit, grid, needed, side, found, fir
     near : Near
         Its `begin` is without meaning.
     """
-    squares, n = _squares_of(centres, is_asked, side)
+    squares, n = _squares_of(centres, is_requested, side)
     squares = _Squares(*(part[:n] for part in squares))
     longest_m, most = (float(squares.half.max()) + 1.0, float(squares.longer.max())) if n else (0.0, 0.0)
     here = squares.px, squares.py, squares.shrink
     middles, _ = nearest_across_barriers(*here, (limit + longest_m) * (1.0 + most), grid, needed)
-    return _nearest_in_squares(centres, is_asked, limit, grid, needed, squares, middles.distance, found, first, last)
+    return _nearest_in_squares(
+        centres, is_requested, limit, grid, needed, squares, middles.distance, found, first, last
+    )
 
 
 @kernel
-def _nearest_in_squares(centres, is_asked, limit, grid, needed, squares, nearest_m, found, first, last):
+def _nearest_in_squares(centres, is_requested, limit, grid, needed, squares, nearest_m, found, first, last):
     """
     Write the nearest segment of each requested cell of some squares.
 
@@ -140,7 +142,7 @@ def _nearest_in_squares(centres, is_asked, limit, grid, needed, squares, nearest
     squares : _Squares
     nearest_m : float64 array of shape (n,)
         Distance from the middle of each square to its nearest segment, m; inf if there is none.
-    centres, is_asked, limit, grid, needed, found, first, last
+    centres, is_requested, limit, grid, needed, found, first, last
         As in `_nearest_of_squares`, whose result is returned.
     """
     corners, px, py, shrink, half, longer = squares
@@ -158,7 +160,7 @@ def _nearest_in_squares(centres, is_asked, limit, grid, needed, squares, nearest
         n_before, n_near = n_near, -1
         while n_near < 0:
             n_near = _nearest_in_square(
-                centres, is_asked, limit, grid.edge, corners[i], shrink[i], longer[i], some, n, of_cell, found,
+                centres, is_requested, limit, grid.edge, corners[i], shrink[i], longer[i], some, n, of_cell, found,
                 first, last, near, n_before,
             )  # fmt: skip
             if n_near < 0:
@@ -230,14 +232,28 @@ def _segments_around(x, y, k, radius, grid, needed, some):
 
 @kernel
 def _nearest_in_square(
-    centres, is_asked, limit, edge, square, k0, slack, some, n_some, of_cell, found, near_begin, near_end, near, n_near
+    centres,
+    is_requested,
+    limit,
+    edge,
+    square,
+    k0,
+    slack,
+    some,
+    n_some,
+    of_cell,
+    found,
+    near_begin,
+    near_end,
+    near,
+    n_near,
 ):
     """
     Write the nearest segment of each requested cell of a square.
 
     Parameters
     ----------
-    centres, is_asked, limit, found
+    centres, is_requested, limit, found
         As in `_nearest_of_squares`.
     edge : int32 array of shape (n_segments,)
     square : int64 array of shape (4,)
@@ -312,7 +328,7 @@ def _nearest_in_square(
             for row in range(top, bottom + 1):
                 for column in range(left, right + 1):
                     m = (row - top) * _PART + column - left
-                    if is_asked[row, column] and of_cell[m + at_least] <= limit * limit:
+                    if is_requested[row, column] and of_cell[m + at_least] <= limit * limit:
                         segment[row, column] = np.int32(of_cell[m + at_best])
                         position[row, column] = of_cell[m + at_place]
                         distance[row, column] = of_cell[m + at_k]
@@ -320,7 +336,7 @@ def _nearest_in_square(
             for row in range(top, bottom + 1):
                 for column in range(left, right + 1):
                     m = (row - top) * _PART + column - left
-                    if not (is_asked[row, column] and may_be_tied[row, column]):
+                    if not (is_requested[row, column] and may_be_tied[row, column]):
                         continue
                     if n_near + n - n_some > near_number.size:
                         return -1
@@ -336,7 +352,7 @@ def _nearest_in_square(
 
 
 @kernel
-def _squares_of(centres, is_asked, side):
+def _squares_of(centres, is_requested, side):
     """
     Return the squares of a raster that have requested cells.
 
@@ -348,7 +364,7 @@ def _squares_of(centres, is_asked, side):
         Their number.
     """
     first_x, first_y, step, shrink = centres
-    n_rows, n_columns = is_asked.shape
+    n_rows, n_columns = is_requested.shape
     most = ((n_rows - 1) // side + 1) * ((n_columns - 1) // side + 1)
     corners, px, py, k = np.empty((most, 4), np.int64), np.empty(most), np.empty(most), np.empty(most)
     half, longer = np.empty(most), np.empty(most)
@@ -358,7 +374,7 @@ def _squares_of(centres, is_asked, side):
             top, left, bottom, right = n_rows, n_columns, -1, -1
             for row in range(begin_row, min(begin_row + side, n_rows)):
                 for column in range(begin_column, min(begin_column + side, n_columns)):
-                    if is_asked[row, column]:
+                    if is_requested[row, column]:
                         top, bottom = min(top, row), row
                         left, right = min(left, column), max(right, column)
             if bottom >= 0:

@@ -180,7 +180,7 @@ class Progress(NamedTuple):
 
     arrival: np.ndarray  # int32 (n_targets,), earliest arrival of the departures so far
     later: np.ndarray  # int32 (n_targets,), the same before the latest improvement
-    is_told: np.ndarray  # bool (n_targets,), whether the journey without transit is listed, or never will be
+    is_listed: np.ndarray  # bool (n_targets,), whether the journey without transit is listed, or never will be
     improved: np.ndarray  # int32 (n_targets,), targets that a departure improves
     is_improved: np.ndarray  # bool (n_targets,)
 
@@ -221,7 +221,7 @@ def window_best(lines, state, seeds, starts, limits, ports, direct, last_start, 
     """
     port_indptr, port_target, port_time = ports
     best = state.best[state.best.shape[0] - 1]
-    arrival, later, is_told = progress.arrival, progress.later, progress.is_told
+    arrival, later, is_listed = progress.arrival, progress.later, progress.is_listed
     improved, is_improved = progress.improved, progress.is_improved
     for i in range(starts.size):
         _add_start(lines, state, seeds, starts[i], limits)
@@ -244,8 +244,8 @@ def window_best(lines, state, seeds, starts, limits, ports, direct, last_start, 
             is_improved[target] = False
             time = arrival[target] - starts[i]
             other = starts[i] + step
-            if not is_told[target] and other <= last_start and other + direct[target] < later[target]:
-                is_told[target] = True
+            if not is_listed[target] and other <= last_start and other + direct[target] < later[target]:
+                is_listed[target] = True
                 _insert(out[target], out_start[target], np.int64(direct[target]), np.int64(other))
             later[target] = arrival[target]
             if time < direct[target]:
@@ -255,9 +255,9 @@ def window_best(lines, state, seeds, starts, limits, ports, direct, last_start, 
 @kernel
 def finish_best(direct, travel_limit, begin, progress, out, out_start):
     """Insert the journeys without transit that are the fastest from the first departure on; see `window_best`."""
-    arrival, is_told = progress.arrival, progress.is_told
+    arrival, is_listed = progress.arrival, progress.is_listed
     for target in range(direct.size):
-        if not is_told[target] and direct[target] <= travel_limit and begin + direct[target] < arrival[target]:
+        if not is_listed[target] and direct[target] <= travel_limit and begin + direct[target] < arrival[target]:
             _insert(out[target], out_start[target], np.int64(direct[target]), np.int64(begin))
 
 

@@ -21,8 +21,8 @@ from traveltime_lab.network.prepared import listed
 from traveltime_lab.runtime.warnings import warnings_to
 from traveltime_lab.search.border import COLUMN
 from traveltime_lab.search.query import transit_of, typical_day_of
-from traveltime_lab.search.receipts.asked import asked_table
-from traveltime_lab.search.receipts.record import Asked, NetworkFacts, attrs_of
+from traveltime_lab.search.receipts.inputs import input_table
+from traveltime_lab.search.receipts.record import NetworkFacts, Request, attrs_of
 from traveltime_lab.search.routes import routes
 from traveltime_lab.search.set_operations import difference, intersection, union
 from traveltime_lab.search.time_filter import time_filter
@@ -126,12 +126,12 @@ def areas(network: Network, query: Query, *, step: Step = _no_step) -> gpd.GeoDa
 
 def with_receipt(network: Network, query: Query, drawn: gpd.GeoDataFrame) -> gpd.GeoDataFrame:
     """Return the areas of a query with the receipt of the map."""
-    asked = {"measure": query.measure, "limits": query.limits, "combine": query.combine, **query.options}
-    tables = {"origins": asked_table(table_of(query.origins), ())}
+    request = {"measure": query.measure, "limits": query.limits, "combine": query.combine, **query.options}
+    tables = {"origins": input_table(table_of(query.origins), ())}
     facts = NetworkFacts.of(network)
     found = drawn.copy(deep=False)
-    code = {**asked, "code": code_of(query)}
-    found.attrs = attrs_of(Asked("TravelTimeMap", code, tables, facts, typical_day_of(network, query.options)))
+    code = {**request, "code": code_of(query)}
+    found.attrs = attrs_of(Request("TravelTimeMap", code, tables, facts, typical_day_of(network, query.options)))
     return found
 
 
@@ -195,14 +195,14 @@ def _why(network: Network, ring: gpd.GeoDataFrame, query: Query) -> str:
 
 def _sentence(network: Network, query: Query, name: Any, reason: str) -> str:
     """Return a sentence on why the area of an origin is empty."""
-    told = f"{called(name)} {REASONS_IN_WORDS[reason]}"
+    notes = f"{called(name)} {REASONS_IN_WORDS[reason]}"
     origin = next(origin for origin in query.origins if origin.name == name)
     if reason == "origin_outside_network" and _looks_swapped(network, origin):
-        told += (
+        notes += (
             f" at lng {origin.lng:g}, lat {origin.lat:g}, and inside with longitude and latitude swapped: points are "
             "(x=longitude, y=latitude)"
         )
-    return f"{told}."
+    return f"{notes}."
 
 
 def probe(network: Network, query: Query, lng: float, lat: float) -> gpd.GeoDataFrame:
@@ -260,13 +260,13 @@ def remarks(network: Network, query: Query, drawn: gpd.GeoDataFrame) -> list[str
     """Return a sentence for each origin or combination with an empty area."""
     if not query.origins:
         return [NO_ORIGIN]
-    told: dict[str, str] = {}
+    notes: dict[str, str] = {}
     empty = drawn[drawn.geometry.is_empty]
     for name, reason, limit in zip(empty["origin"], empty["reason"], empty[query.measure], strict=True):
         words = _sentence(network, query, name, reason) if reason in REASONS_IN_WORDS else str(reason)
         short = style.minutes_label(limit) if query.measure == "travel_time" else style.metres_label(limit)
-        told[str(name)] = words.replace("{limit}", short)
-    return [*told.values(), *_border_remarks(query, drawn)]
+        notes[str(name)] = words.replace("{limit}", short)
+    return [*notes.values(), *_border_remarks(query, drawn)]
 
 
 def _border_remarks(query: Query, drawn: gpd.GeoDataFrame) -> list[str]:
@@ -295,10 +295,10 @@ def service_remarks(network: Network, query: Query) -> list[str]:
         if not query.transportation.uses_timetable or network.typical_day is None:
             return []
         moment = typical_moment(transit_of(network), is_arrival=is_arrival)
-    told: list[str] = []
-    with service_warnings_to(told.append):
+    notes: list[str] = []
+    with service_warnings_to(notes.append):
         network.timetable.check_moment(moment, name="arrival_time" if is_arrival else "departure_time")
-    return told
+    return notes
 
 
 def code_of(query: Query, *, is_compared: bool = False) -> str:

@@ -259,16 +259,16 @@ def probe_html(query: Query, found: gpd.GeoDataFrame) -> str:
     for position, row in enumerate(found.iloc[:_MOST_PROBED].itertuples()):
         colour = colour_of(position) if len(found) > 1 else style.ORIGIN
         is_reached = not pd.isna(row.travel_time)
-        told = _NOT_REACHED.get(row.reason, str(row.reason).replace("_", " "))
+        text = _NOT_REACHED.get(row.reason, str(row.reason).replace("_", " "))
         if is_reached:
-            told = f"{_about(row.travel_time)}, {style.metres_label(row.distance)}"
+            text = f"{_about(row.travel_time)}, {style.metres_label(row.distance)}"
         more = f" ({rides_html(row.legs)})" if row.rides else ""
         if is_reached and query.percents:
             sure = "never" if pd.isna(row.relied) else f"within {_about(row.relied)}"
             more += f"; {query.percents[0]:g} % of the time {sure}"
         parts.append(
             f"<div style='{clipped}'>{'Here ' if position == 0 else ''}<b style='color:{colour}'>&#9679;</b> "
-            f"{'to' if query.is_arrival else 'from'} {escape(str(row.origin))}: <b>{told}</b>{more}</div>"
+            f"{'to' if query.is_arrival else 'from'} {escape(str(row.origin))}: <b>{text}</b>{more}</div>"
         )
     return f"<div style='font:13px/{_LINE_PX}px system-ui,sans-serif;color:#111'>{''.join(parts)}</div>"
 

@@ -42,9 +42,9 @@ def first_day(network: Network) -> dt.date:
     return network.typical_day or now + dt.timedelta(days=(1 - now.weekday()) % 7)
 
 
-def day_with_service(network: Network, wanted: dt.date | None) -> dt.date | None:
-    """Return `wanted` if the timetable covers it, otherwise the day to begin with; None without any service."""
+def day_with_service(network: Network, requested: dt.date | None) -> dt.date | None:
+    """Return `requested` if the timetable covers it, otherwise the day to begin with; None without any service."""
     covered = span(network)
     if covered is None:
         return None
-    return wanted if wanted is not None and covered[0] <= wanted <= covered[1] else first_day(network)
+    return requested if requested is not None and covered[0] <= requested <= covered[1] else first_day(network)

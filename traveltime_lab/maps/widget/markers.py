@@ -30,7 +30,7 @@ class Markers:
     #: Whether the areas on the map have a lower level of detail than the state.
     _is_draft: bool
     #: Shows errors on the map instead of raising them.
-    _errors_told: Callable[[], AbstractContextManager[None]]
+    _errors_shown: Callable[[], AbstractContextManager[None]]
     #: Searches and draws the areas.
     _draw: Callable[..., None]
     #: Names that the map gave to origins, and those of them that are still to be looked up.
@@ -40,11 +40,11 @@ class Markers:
 
     def _place_markers(self) -> None:
         """Add, move and remove markers to match the origins."""
-        wanted = {str(origin.name): (i, origin) for i, origin in enumerate(self.state.origins)}
-        for name in [name for name in self._markers if name not in wanted]:
+        requested = {str(origin.name): (i, origin) for i, origin in enumerate(self.state.origins)}
+        for name in [name for name in self._markers if name not in requested]:
             self.map.remove(self._markers.pop(name))
-        is_single = len(wanted) == 1
-        for name, (i, origin) in wanted.items():
+        is_single = len(requested) == 1
+        for name, (i, origin) in requested.items():
             colour = style.ORIGIN if is_single else colour_of(i)
             marker = self._markers.get(name)
             if marker is None:
@@ -68,13 +68,13 @@ class Markers:
             elif kind == "mouseup":
                 self._pressed = None
             elif self._pressed == marker.alt and place and tuple(place) != tuple(marker.location):
-                with self._errors_told():
+                with self._errors_shown():
                     self.move_origin(marker.alt, place[1], place[0], is_dragging=True)
 
         def on_location(change: Any) -> None:
             lat, lng = change["new"]
             self._pressed = None
-            with self._errors_told():
+            with self._errors_shown():
                 self.move_origin(marker.alt, lng, lat)
 
         marker.on_msg(on_event)
@@ -148,21 +148,21 @@ class Markers:
         origins = list(self.state.origins)
         old = origins.pop(position)
         was_dragging, self._is_dragging = self._is_dragging, is_dragging
-        wanted = old.name if new_name is None else flat_name(new_name)
+        requested = old.name if new_name is None else flat_name(new_name)
         is_given = new_name is None and str(old.name) in self._given
         if new_name is None and place != (old.lng, old.lat) and not is_given:
-            wanted = moved_name(old.name, origins)
-        elif str(wanted) in {str(other.name) for other in origins}:
-            raise InputError(f"There is already an origin {wanted!r}; choose another name.")
-        moved = Origin(wanted, *place)
+            requested = moved_name(old.name, origins)
+        elif str(requested) in {str(other.name) for other in origins}:
+            raise InputError(f"There is already an origin {requested!r}; choose another name.")
+        moved = Origin(requested, *place)
         if moved != old:
-            self._rename_marker(str(old.name), str(wanted))
+            self._rename_marker(str(old.name), str(requested))
             origins.insert(position, moved)
             self.state.origins = origins
         elif was_dragging and not is_dragging and self._is_draft:
             self._draw()
         if is_given and not is_dragging and (moved != old or was_dragging):
-            self._unnamed.add(str(wanted))
+            self._unnamed.add(str(requested))
             self._name_origins()
 
     def _rename_marker(self, old: str, new: str) -> None:
@@ -189,5 +189,5 @@ class Markers:
 
     def _on_remove(self, name: Any) -> None:
         """Remove the origin whose button was pressed; show an error if it has already been removed."""
-        with self._errors_told():
+        with self._errors_shown():
             self.remove_origin(name)

@@ -35,7 +35,7 @@ class Naming:
     _given: set[str]
     _unnamed: set[str]
     _fitted: tuple[float, float, float]
-    _errors_told: Callable[[], AbstractContextManager[None]]
+    _errors_shown: Callable[[], AbstractContextManager[None]]
     _on_failure: Callable[[BaseException], None]
     _rename_marker: Callable[[str, str], None]
     add_origin: Callable[..., None]
@@ -53,7 +53,7 @@ class Naming:
     def _pick(self, found: Found) -> None:
         """Add a place that the address box offered as an origin, and have it in sight."""
         self._fitted = (*self.map.center, self.map.zoom)
-        with self._errors_told():
+        with self._errors_shown():
             self.add_origin(found.lng, found.lat, unused(found.name, self.state.origins))
 
     def _name_origins(self) -> None:

@@ -189,10 +189,10 @@ def new_name(origins: Sequence[Origin], number: int | None = None) -> str:
 def unused(name: str, origins: Sequence[Origin]) -> str:
     """Return a name, with a number if an origin has it already."""
     taken = {str(origin.name) for origin in origins}
-    number, wanted = 2, name
-    while wanted in taken:
-        wanted, number = f"{name} {number}", number + 1
-    return wanted
+    number, requested = 2, name
+    while requested in taken:
+        requested, number = f"{name} {number}", number + 1
+    return requested
 
 
 #: Suffix of the name of an origin that has been moved away from the place of that name.
@@ -223,9 +223,9 @@ def find(origins: Sequence[Origin], name: Any) -> int:
     """
     names = [str(origin.name) for origin in origins]
     name = flat_name(name)
-    for wanted in (str(name), f"{name}{_MOVED}"):
-        if wanted in names:
-            return names.index(wanted)
+    for requested in (str(name), f"{name}{_MOVED}"):
+        if requested in names:
+            return names.index(requested)
     known = f"Known: {', '.join(map(repr, names))}." if names else "The map has no origins."
     raise InputError(f"There is no origin {name!r}. {known}")
 

@@ -65,8 +65,8 @@ def _shown(leg: Leg, colours: Mapping[tuple[str, str], str]) -> LegShown:
     colour = style.MODE_COLOURS.get(leg.mode, style.ROUTE)
     is_walk = leg.mode == "walk"
     if leg.ride is None:
-        told = f"{leg.way} {max(round(leg.travel_time / 60), 1)} min" if leg.travel_time >= _SHORT_S else ""
-        return LegShown(told, "", "", colour, is_walk, leg.geometry)
+        label = f"{leg.way} {max(round(leg.travel_time / 60), 1)} min" if leg.travel_time >= _SHORT_S else ""
+        return LegShown(label, "", "", colour, is_walk, leg.geometry)
     colour = colours.get((leg.ride.route_id, leg.ride.line), colour)
     start = "which continues as " if leg.ride.stays_seated else ""
     after = "" if leg.ride.stays_seated else f"at {leg.ride.board.time:%H:%M}"
@@ -102,14 +102,14 @@ def _summary(legs: Sequence[LegShown], name: Any) -> str:
     """Return the words of legs; "" if none is a ride."""
     if not any(leg.line or leg.after for leg in legs):
         return ""
-    told: list[str] = []
+    label: list[str] = []
     for leg in legs:
         words = " ".join(part for part in (leg.before, name(leg), leg.after) if part)
-        if words.startswith("which continues") and told:
-            told[-1] += f" {words}"
+        if words.startswith("which continues") and label:
+            label[-1] += f" {words}"
         elif words:
-            told.append(words)
-    return ", ".join(told)
+            label.append(words)
+    return ", ".join(label)
 
 
 def route_features(found: Iterable[Sequence[LegShown]]) -> dict[str, Any]:

@@ -226,7 +226,7 @@ class _Half(TravelTimeMap):
         if kind == "code":
             super()._export(kind)
             return
-        with self._errors_told():
+        with self._errors_shown():
             paths = [getattr(half, f"to_{kind}")() for half in self._halves]
             saved = " and ".join(f"<code>{escape(str(path))}</code>" for path in paths)
             self.panel.show_export(f"Saved {saved}")

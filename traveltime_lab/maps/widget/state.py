@@ -82,16 +82,16 @@ class Query(HasQuestion):
     @property
     def options(self) -> dict[str, Any]:
         """Keyword arguments of `time_map` or `distance_map` besides the limit, without those with their defaults."""
-        asked, moment = self.question, self.question.moment
+        parsed, moment = self.question, self.question.moment
         options: dict[str, Any] = {"transportation": _shortest(self.transportation)}
         if moment is not None:
             text = moment.replace(tzinfo=None).isoformat() if isinstance(moment, dt.datetime) else moment.value
-            options["arrival_time" if asked.is_arrival else "departure_time"] = text
-        if asked.window:
-            options["window"] = asked.window
-        if asked.percents:
-            (options["percentile"],) = asked.percents
-        snapping = changed(asked.snapping)
+            options["arrival_time" if parsed.is_arrival else "departure_time"] = text
+        if parsed.window:
+            options["window"] = parsed.window
+        if parsed.percents:
+            (options["percentile"],) = parsed.percents
+        snapping = changed(parsed.snapping)
         return {**options, **self.shape, **({"snapping": snapping} if snapping else {})}
 
     def draft(self) -> Query:
@@ -388,9 +388,9 @@ def state_of(network: Network, origins: Any = None, **values: Any) -> MapState:
     window, percentile = values.pop("window", None), values.pop("percentile", None)
     if window is None and percentile is not None:
         raise InputError("percentile requires a window of departures or arrivals; give one, such as window=3600.")
-    asked = Question.of(network.timezone, means, departure, arrival, None, limit=MAX_TRAVEL_TIME_S, window=window)
-    state.window, state.percentile = asked.window, percentile
-    if asked.is_arrival:
+    parsed = Question.of(network.timezone, means, departure, arrival, None, limit=MAX_TRAVEL_TIME_S, window=window)
+    state.window, state.percentile = parsed.window, percentile
+    if parsed.is_arrival:
         state.arrival_time = arrival
     else:
         state.departure_time = departure

@@ -140,7 +140,7 @@ class TravelTimeMap(Exports, Markers, Naming, OwnLayers, Background, ipywidgets.
         self._failure: BaseException | None = None
         self._service: tuple[Any, list[str]] = (None, [])
         self._drawn_question: Query | None = None
-        self._asked: Query | None = None
+        self._query_shown: Query | None = None
         self._probed: tuple[float, float] | None = None
         self._is_dragging = False
         self._pressed: str | None = None
@@ -307,13 +307,13 @@ class TravelTimeMap(Exports, Markers, Naming, OwnLayers, Background, ipywidgets.
             return
         if not query.origins:
             self._shape_jobs.forget()
-            self._asked = query
+            self._query_shown = query
             self._status.show_progress(None)
             self._show(query, answers.no_areas(query.measure))
             return
-        if only_new and query == self._asked and not self._is_draft:
+        if only_new and query == self._query_shown and not self._is_draft:
             return  # a value changed that does not apply, such as the traffic model when walking
-        self._asked = query
+        self._query_shown = query
         # A draft needs indexes for its own level of detail, so it is worthwhile only if searches are slow.
         self._is_draft = self._is_dragging and self._full_s > _SLOW_DRAG_S
         if self._is_draft:
@@ -358,7 +358,7 @@ class TravelTimeMap(Exports, Markers, Naming, OwnLayers, Background, ipywidgets.
 
     def _on_no_answer(self, error: BaseException) -> None:
         """Store and show the error of a search; the areas on the map stay, but `areas` raises the error."""
-        self._asked = None
+        self._query_shown = None
         if not isinstance(error, Cancelled):
             self._failure = error
         self._on_failure(error)
@@ -400,7 +400,7 @@ class TravelTimeMap(Exports, Markers, Naming, OwnLayers, Background, ipywidgets.
         if kind not in ("click", "mousemove"):
             return
         lat, lng = event["coordinates"]
-        with self._errors_told():
+        with self._errors_shown():
             if kind == "click" and self.panel.click_adds:
                 self.add_origin(lng, lat)
             elif self._pressed is None and (kind == "click" or self.panel.hover_asks):
@@ -485,7 +485,7 @@ class TravelTimeMap(Exports, Markers, Naming, OwnLayers, Background, ipywidgets.
 
     def _export(self, kind: str) -> None:
         """Run an export and show the path of its file."""
-        with self._errors_told():
+        with self._errors_shown():
             if kind == "code":
                 self.panel.show_code(self.code())
                 return
@@ -493,7 +493,7 @@ class TravelTimeMap(Exports, Markers, Naming, OwnLayers, Background, ipywidgets.
             self.panel.show_export(f"Saved <code>{escape(str(path))}</code>")
 
     @contextlib.contextmanager
-    def _errors_told(self) -> Iterator[None]:
+    def _errors_shown(self) -> Iterator[None]:
         try:
             yield
         except (TravelTimeError, OSError) as error:

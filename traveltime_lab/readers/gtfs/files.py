@@ -321,7 +321,7 @@ def _number(value: str) -> float:
         return np.nan
 
 
-def _read_text(files: FeedFiles, name: str, raw: bytes, wanted: Sequence[str], findings: Findings) -> TextTable:
+def _read_text(files: FeedFiles, name: str, raw: bytes, requested: Sequence[str], findings: Findings) -> TextTable:
     """Return columns of a CSV file in UTF-8, UTF-16 or Windows-1252, or a mixture of the first and the last."""
     if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
         findings.add(name, "UTF-16 instead of UTF-8: read as UTF-16", rows=1, is_dropped=False)
@@ -335,7 +335,7 @@ def _read_text(files: FeedFiles, name: str, raw: bytes, wanted: Sequence[str], f
             findings.add(name, "not UTF-8: read as Windows-1252", rows=1, is_dropped=False)
             raw = raw.decode(errors=_CODE_PAGE).encode()
     try:
-        return _parse(files, name, raw, wanted, findings)
+        return _parse(files, name, raw, requested, findings)
     except (pa.ArrowInvalid, csv.Error) as error:
         raise GtfsError(f"{files.source}: {name} is not a CSV table ({error})", file=name) from error
 
@@ -351,14 +351,14 @@ _CODE_PAGE: Final = "traveltime_lab.cp1252"
 codecs.register_error(_CODE_PAGE, _in_code_page)
 
 
-def _parse(files: FeedFiles, name: str, raw: bytes, wanted: Sequence[str], findings: Findings) -> TextTable:
+def _parse(files: FeedFiles, name: str, raw: bytes, requested: Sequence[str], findings: Findings) -> TextTable:
     raw = raw.removeprefix(b"\xef\xbb\xbf")
     header, begin, first_line = _header(raw)
     if not header:
         return TextTable(files, name, {}, 0, b"", 1, 0)
     body = memoryview(raw)[begin:]
     unique = [column if column not in header[:i] else f"{column}#{i}" for i, column in enumerate(header)]
-    include = [column for column in unique if column in wanted]
+    include = [column for column in unique if column in requested]
     if not bytes(body[:4096]).strip() and not bytes(body).strip():
         return TextTable(files, name, {column: _no_text() for column in include}, 0, b"", first_line, len(header))
     # Arrow can read in parallel only if every line is a record.

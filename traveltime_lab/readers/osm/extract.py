@@ -347,15 +347,15 @@ class OsmFile:
         chunks.append(_parse_refs(pending))
         return Ways(np.array(osm_id, np.int64), tags, indptr_of(counts), np.concatenate(chunks))
 
-    def ways_by_id(self, wanted: Collection[int]) -> Ways:
+    def ways_by_id(self, requested: Collection[int]) -> Ways:
         """Return the ways with these ids."""
         # The filter has a bit for each id of the ranges that contain one of them: ids far apart would take much more
         # memory than the file. New ways of editors have negative ids, which it does not take.
-        ranges = {way >> _IDS_SHIFT for way in wanted}
+        ranges = {way >> _IDS_SHIFT for way in requested}
         most = _FILTER_BYTES + _FILTER_SHARE * self.path.stat().st_size
         if min(ranges, default=0) >= 0 and len(ranges) * _RANGE_BYTES + max(ranges, default=0) * 8 <= most:
-            return self.ways(osmium.filter.IdFilter(wanted))
-        return self.ways(only=frozenset(wanted))
+            return self.ways(osmium.filter.IdFilter(requested))
+        return self.ways(only=frozenset(requested))
 
     def tagged_nodes(self, keys: Iterable[str]) -> Iterator[tuple[int, dict[str, str]]]:
         """Yield the id and the tags of each node that has one of these keys."""
@@ -367,8 +367,8 @@ class OsmFile:
     def relations(self, *tags: tuple[str, str]) -> list[Relation]:
         """Return the relations with one of these tags (key, value)."""
         found = []
-        wanted = osmium.filter.TagFilter(*tags)
-        with self._lines(osmium.osm.RELATION, wanted) as lines:
+        requested = osmium.filter.TagFilter(*tags)
+        with self._lines(osmium.osm.RELATION, requested) as lines:
             for line in lines:
                 head, _, member_text = line.rstrip("\n").rpartition(" M")
                 identity, _, tag_text = head.partition(" T")

@@ -12,7 +12,7 @@ import shapely
 from traveltime_lab.readers.osm.extract import OsmFile
 
 #: Values to select, by key; None selects all but "no".
-Wanted = Mapping[str, frozenset[str] | None]
+Requested = Mapping[str, frozenset[str] | None]
 
 
 class Feature(NamedTuple):
@@ -34,7 +34,7 @@ class Feature(NamedTuple):
     geometry: Any
 
 
-def read_features(path: str | os.PathLike[str], wanted: Wanted) -> list[Feature]:
+def read_features(path: str | os.PathLike[str], requested: Requested) -> list[Feature]:
     """
     Return the objects that have one of the tags, in the order of type and id.
 
@@ -44,7 +44,7 @@ def read_features(path: str | os.PathLike[str], wanted: Wanted) -> list[Feature]
     Parameters
     ----------
     path : path-like
-    wanted : mapping
+    requested : mapping
         An object needs one of the keys with one of its values; several values of a tag are separated by semicolons.
 
     Raises
@@ -54,18 +54,18 @@ def read_features(path: str | os.PathLike[str], wanted: Wanted) -> list[Feature]
     """
     with OsmFile(path) as file, file.reading_text():
         file.header()
-        return _read(file, wanted)
+        return _read(file, requested)
 
 
-def _read(file: OsmFile, wanted: Wanted) -> list[Feature]:
-    keys = osmium.filter.KeyFilter(*wanted)
+def _read(file: OsmFile, requested: Requested) -> list[Feature]:
+    keys = osmium.filter.KeyFilter(*requested)
     to_wkb = osmium.geom.WKBFactory()
     found: dict[tuple[int, int], Feature] = {}
     with file.decoding():
         item: Any
         for item in osmium.FileProcessor(file.sorted_source()).with_areas(keys).with_filter(keys):
             tags = dict(item.tags)
-            if item.deleted or not is_wanted(tags, wanted):
+            if item.deleted or not is_requested(tags, requested):
                 continue
             if item.is_node():
                 if item.location.valid():
@@ -83,9 +83,9 @@ def _read(file: OsmFile, wanted: Wanted) -> list[Feature]:
     return [found[key] for key in sorted(found)]
 
 
-def is_wanted(tags: Mapping[str, str], wanted: Wanted) -> bool:
+def is_requested(tags: Mapping[str, str], requested: Requested) -> bool:
     """Return whether an object has one of the tags."""
-    for key, values in wanted.items():
+    for key, values in requested.items():
         if key in tags:
             given = {value.strip() for value in tags[key].split(";")}
             if given != {"no"} if values is None else not values.isdisjoint(given):

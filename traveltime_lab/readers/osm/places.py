@@ -121,9 +121,9 @@ def read_places(
                 report["place_ways"] += 1
 
     areas = [relation for relation in multipolygons if is_place(relation.tags) and "highway" not in relation.tags]
-    wanted = {ref for relation in areas for letter, ref, role in relation.members if letter == "w" and role != "inner"}
-    if wanted:
-        members = file.ways_by_id(wanted)
+    ids = {ref for relation in areas for letter, ref, role in relation.members if letter == "w" and role != "inner"}
+    if ids:
+        members = file.ways_by_id(ids)
         refs = positions.find(members.refs)
         row_of = {way: n for n, way in enumerate(members.osm_id.tolist())}
         for relation in areas:

@@ -240,7 +240,7 @@ def _check_equal(lines: _Lines, order: Int64Array, columns: _Columns, last: int,
     """Raise DataError unless all candidates for the last version of an object, which ends at row `last`, are equal."""
     row = order[last]
     kind, osm_id, version = columns.kind[row], columns.osm_id[row], columns.version[row]
-    wanted = _content(lines[row]), bool(columns.is_visible[row])
+    requested = _content(lines[row]), bool(columns.is_visible[row])
     at = last - 1
     while at >= 0 and columns.osm_id[order[at]] == osm_id and columns.kind[order[at]] == kind:
         other = order[at]
@@ -248,7 +248,7 @@ def _check_equal(lines: _Lines, order: Int64Array, columns: _Columns, last: int,
         # Without a number of its own, a version may be any, also a later one.
         if columns.version[other] not in (version, 0):
             continue
-        if (_content(lines[other]), bool(columns.is_visible[other])) != wanted:
+        if (_content(lines[other]), bool(columns.is_visible[other])) != requested:
             what = "nwr"[kind]
             versions = f"in version {version}" if columns.version[other] else "without numbers of versions"
             msg = (

@@ -91,8 +91,8 @@ def read_waters(
             areas.extend(_areas([ring], positions, report))
 
     water_relations = [relation for relation in multipolygons if is_water(relation.tags)]
-    wanted = {ref for relation in water_relations for letter, ref, _ in relation.members if letter == "w"}
-    members = file.ways_by_id(wanted) if wanted else tagged.rows(np.zeros(0, np.int64))
+    requested = {ref for relation in water_relations for letter, ref, _ in relation.members if letter == "w"}
+    members = file.ways_by_id(requested) if requested else tagged.rows(np.zeros(0, np.int64))
     row_of = {way: row for row, way in enumerate(members.osm_id.tolist())}
     nodes = positions.find(members.refs)
     for relation in water_relations:

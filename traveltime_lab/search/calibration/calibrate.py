@@ -21,7 +21,6 @@ from traveltime_lab.modes.table import BaseMode
 from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.runtime.warnings import warn
-from traveltime_lab.search.calibration.asked import asked_trips
 from traveltime_lab.search.calibration.fit import (
     TRIPS_PER_FACTOR,
     Fit,
@@ -31,8 +30,9 @@ from traveltime_lab.search.calibration.fit import (
     named,
     uses,
 )
+from traveltime_lab.search.calibration.inputs import input_trips
 from traveltime_lab.search.calibration.trips import Trips, read_trips, route_trips, snapped_trips, street_query
-from traveltime_lab.search.receipts.record import Asked, NetworkFacts, attrs_of
+from traveltime_lab.search.receipts.record import NetworkFacts, Request, attrs_of
 
 #: Least and largest factor (assumed: a mean speed off by more than that is a fault of the data or of the table).
 BOUNDS: Final = (0.25, 4.0)
@@ -221,19 +221,19 @@ def calibrate_speeds(
     order = np.random.default_rng(start).permutation(with_route)
     n_held = max(round(share * order.size), 1)
     held, fitted = np.sort(order[:n_held]), np.sort(order[n_held:])
-    wanted = None if classes is None else _groups(classes, trips.classes)
+    given = None if classes is None else _groups(classes, trips.classes)
     parts = []
     for name, members in hour_groups.items():
         where = f" in the hours {name!r}" if hours is not None else ""
         chosen = fitted[np.isin(fitted, members)]
-        groups = _told(trips, before.seconds, before.by_class, chosen, where) if wanted is None else wanted
-        parts.append((name, members, fit(trips, chosen, groups, BOUNDS, where, may_drop=wanted is None)))
+        groups = _separable(trips, before.seconds, before.by_class, chosen, where) if given is None else given
+        parts.append((name, members, fit(trips, chosen, groups, BOUNDS, where, may_drop=given is None)))
     estimates = {"before": before.seconds, "after": np.full(len(trips), np.nan)}
     for _, members, found in parts:
         estimates["after"][members] = route_trips(trips, by_class(found.groups, found.factors), members).seconds
     if hours is not None:
-        groups = _told(trips, before.seconds, before.by_class, fitted, "") if wanted is None else wanted
-        pooled = fit(trips, fitted, groups, BOUNDS, "", may_drop=wanted is None)
+        groups = _separable(trips, before.seconds, before.by_class, fitted, "") if given is None else given
+        pooled = fit(trips, fitted, groups, BOUNDS, "", may_drop=given is None)
         speeds = by_class(pooled.groups, pooled.factors)
         estimates["after, without hours"] = route_trips(trips, speeds, everyone).seconds
     errors = _errors(trips, estimates, {"fitted": fitted, "held out": held})
@@ -249,9 +249,9 @@ def calibrate_speeds(
         "transportation": transportation, "classes": classes, "hours": hours, "held_out": share, "seed": start,
         "snapping": snapping,
     }  # fmt: skip
-    tables = {"observed": asked_trips(measured)}
-    asked = Asked("calibrate_speeds", copy.deepcopy(arguments), tables, NetworkFacts.of(network))
-    table.attrs = attrs_of(asked)
+    tables = {"observed": input_trips(measured)}
+    request = Request("calibrate_speeds", copy.deepcopy(arguments), tables, NetworkFacts.of(network))
+    table.attrs = attrs_of(request)
     return Calibration(
         factors[next(iter(hour_groups))].rename("factor") if hours is None else factors,
         table,
@@ -303,7 +303,7 @@ def _groups(classes: Any, known: list[str]) -> _Groups:
     return found
 
 
-def _told(trips: Trips, seconds: FloatArray, along: FloatArray, chosen: IndexArray, where: str) -> _Groups:
+def _separable(trips: Trips, seconds: FloatArray, along: FloatArray, chosen: IndexArray, where: str) -> _Groups:
     """Return the classes whose factors the trips determine."""
     # Twice as many as a fit needs, because routes change while factors are fitted.
     enough = uses(seconds[chosen], along[chosen]).sum(axis=0) >= 2 * TRIPS_PER_FACTOR

@@ -124,7 +124,7 @@ def fit(
         residual = (observed - seconds) * weight
         scale = max(1.4826 * float(np.median(np.abs(residual - np.median(residual)))), 1e-3)
         design = along * factors * weight[:, None]
-        check_told_apart(design, groups, where)
+        check_separable(design, groups, where)
         loss = float(np.abs(residual).mean())
         if best is None or loss < best[0]:
             best = loss, factors, _standard_errors(design, residual, factors), n_trips
@@ -177,7 +177,7 @@ def check_enough(n: int, n_trips: IndexArray, groups: list[tuple[str, ...]], whe
         raise InputError(msg)
 
 
-def check_told_apart(design: FloatArray, groups: list[tuple[str, ...]], where: str) -> None:
+def check_separable(design: FloatArray, groups: list[tuple[str, ...]], where: str) -> None:
     """Raise InputError if some columns of a design depend on each other, with the groups that do."""
     length = np.linalg.norm(design, axis=0)
     _, values, vectors = np.linalg.svd(design / length, full_matrices=False)

@@ -14,12 +14,12 @@ import pandas as pd
 from traveltime_lab._arrays import AnyArray
 from traveltime_lab.crs import WGS84
 from traveltime_lab.search.calibration.trips import Measured
-from traveltime_lab.search.receipts.asked import AskedTable
+from traveltime_lab.search.receipts.inputs import InputTable
 
 _ENDS = ("origin", "destination")
 
 
-def asked_trips(measured: Measured) -> AskedTable:
+def input_trips(measured: Measured) -> InputTable:
     """Return measured trips with longitudes and latitudes, seconds, and moments as texts."""
     columns: dict[str, AnyArray] = {}
     for name, points in zip(_ENDS, (measured.starts, measured.ends), strict=True):
@@ -28,7 +28,7 @@ def asked_trips(measured: Measured) -> AskedTable:
     moments = [_text(moment) for moment in measured.moments]
     if any(moment is not None for moment in moments):
         columns["departure_time"] = np.array(moments, object)
-    return AskedTable(measured.labels, None, None, columns)
+    return InputTable(measured.labels, None, None, columns)
 
 
 def as_observed(trips: pd.DataFrame) -> pd.DataFrame:

@@ -155,37 +155,42 @@ def explain(
             found = time_filter(network, origin, destination, **given)["travel_time"].iloc[0]
         except NoServiceError:
             found = pd.NA
-    asked = _Asked(network, origin, destination, given)
+    request = _Request(network, origin, destination, given)
     # Searches for other days, and days with little service, are part of the reasons.
     with service_warnings_to(lambda text: None):
-        explanation = _explained(asked, Pair(network, *points), found)
+        explanation = _explained(request, Pair(network, *points), found)
     if explanation.is_reached:
         for text in heard:
             warn(text, ServiceWarning)
     return explanation
 
 
-def _explained(asked: _Asked, pair: Pair, found: Any) -> Explanation:
+def _explained(request: _Request, pair: Pair, found: Any) -> Explanation:
     """Return the explanation of a travel time, NA if the destination is not reached."""
     moved = Findings()
-    add_moved(moved, pair, asked.question)
+    add_moved(moved, pair, request.question)
     if not pd.isna(found):
-        parts, n_changes = parts_of(asked.route(asked.question))
+        parts, n_changes = parts_of(request.route(request.question))
         reasons = (made_of(parts, n_changes), *(reason for _, reason in moved.reasons))
         return Explanation(
-            True, int(found), reasons, parts=parts, n_changes=n_changes, weekday_morning=asked.weekday_morning
+            True, int(found), reasons, parts=parts, n_changes=n_changes, weekday_morning=request.weekday_morning
         )
-    means = asked.question.transportation
-    told = by_timetable(pair, asked.question, asked.route) if means.uses_timetable else on_streets(pair, asked.question)
-    best = asked.first_that_works(told.candidates)
+    means = request.question.transportation
+    findings = (
+        by_timetable(pair, request.question, request.route)
+        if means.uses_timetable
+        else on_streets(pair, request.question)
+    )
+    best = request.first_that_works(findings.candidates)
     if best is None:
-        best = asked.first_that_works(by_other_means(pair, asked.question))
-    used = told.parameters_of(asked.question, best)
-    causes = sorted(told.reasons + moved.reasons, key=lambda each: each[0] not in used)
-    parts, n_changes = parts_of(asked.route(told.slow)) if told.slow is not None else ({}, 0)
+        best = request.first_that_works(by_other_means(pair, request.question))
+    used = findings.parameters_of(request.question, best)
+    causes = sorted(findings.reasons + moved.reasons, key=lambda each: each[0] not in used)
+    parts, n_changes = parts_of(request.route(findings.slow)) if findings.slow is not None else ({}, 0)
     return Explanation(
         False, None, tuple(reason for _, reason in causes),
-        None if best is None else asked.arguments(best), _advice(asked, best), parts, n_changes, asked.weekday_morning,
+        None if best is None else request.arguments(best), _advice(request, best), parts, n_changes,
+        request.weekday_morning,
     )  # fmt: skip
 
 
@@ -199,7 +204,7 @@ def _one_point(table: Any, name: str, network: Network) -> Points:
 
 
 @dataclass
-class _Asked:
+class _Request:
     """The arguments of the caller, unchanged and as a question."""
 
     network: Network
@@ -212,14 +217,14 @@ class _Asked:
     def __post_init__(self) -> None:
         given, self.weekday_morning = self.given, None
         limit = whole(given["travel_time"], "travel_time", 1, MAX_TRAVEL_TIME_S, "seconds")
-        asked = Question.of(
+        question = Question.of(
             self.network.timezone, given["transportation"], given["departure_time"], given["arrival_time"],
             given["snapping"], limit=limit, window=given["window"],
         )  # fmt: skip
-        if isinstance(asked.moment, TypicalMoment) and asked.transportation.uses_timetable:
-            moment = typical_moment(transit_of(self.network), is_arrival=asked.is_arrival)
-            self.weekday_morning, asked = moment.date(), replace(asked, moment=moment)
-        self.question = asked
+        if isinstance(question.moment, TypicalMoment) and question.transportation.uses_timetable:
+            moment = typical_moment(transit_of(self.network), is_arrival=question.is_arrival)
+            self.weekday_morning, question = moment.date(), replace(question, moment=moment)
+        self.question = question
 
     def arguments(self, question: Question) -> dict[str, Any]:
         """Return a question as arguments of `time_filter`; unchanged arguments keep the form that the caller gave."""
@@ -250,11 +255,11 @@ class _Asked:
         return found
 
 
-def _advice(asked: _Asked, best: Question | None) -> str:
+def _advice(request: _Request, best: Question | None) -> str:
     """Return a sentence on what the nearest question changes."""
     if best is None:
         return ""
-    mine = asked.question
+    mine = request.question
     changes: dict[str, Any] = {}
     if best.limit != mine.limit:
         changes["travel_time"] = best.limit

@@ -198,25 +198,25 @@ class Pair:
         """
         moment = _shifted(begin, seconds) if question.is_arrival else begin
         query = self.query(replace(question, moment=moment, window=seconds))
-        asked = query.transit
-        assert asked is not None
+        transit = query.transit
+        assert transit is not None
         starts, ends = query.snap(self.origin), query.snap(self.destination, is_origin=False)
         near, far = (ends, starts) if question.is_arrival else (starts, ends)
-        links = asked.links(near, is_origin=not question.is_arrival)
-        reach = asked.links(far, is_origin=question.is_arrival)
+        links = transit.links(near, is_origin=not question.is_arrival)
+        reach = transit.links(far, is_origin=question.is_arrival)
         if not (links.stops.size and reach.stops.size):
             # Nothing but walking, which is possible at any time.
             walk = self.milliseconds(question.on_foot)
             return [] if walk is None else [Journey(walk, moment)]
         if links.stops.size <= _MANY_STOPS:
-            found = travel_times.window_itineraries(asked, Pairs(starts, ends), _MANY)
+            found = travel_times.window_itineraries(transit, Pairs(starts, ends), _MANY)
             every = [Journey(label_parts.ms(int(ms)), at) for ms, at in zip(found.labels, found.moments, strict=True)]
             return sorted(every, key=lambda journey: journey.moment)
-        search = asked.search()
+        search = transit.search()
         steps = np.arange(0, seconds + 1, SAMPLE_S) * (-1 if question.is_arrival else 1)
         times = search.window_times(
-            (links.stops, links.ms), asked.at(search) + steps * 1000, reach,
-            asked.options, is_arrival=question.is_arrival,
+            (links.stops, links.ms), transit.at(search) + steps * 1000, reach,
+            transit.options, is_arrival=question.is_arrival,
         )[:, 0]  # fmt: skip
         kept = np.flatnonzero(whole_seconds(times) <= question.limit)
         every = [Journey(int(times[k]), _shifted(moment, int(steps[k]))) for k in kept]

@@ -78,32 +78,32 @@ class Findings:
 
 def on_streets(pair: Pair, question: Question) -> Findings:
     """Return the reasons why a destination is not reached on streets."""
-    told = Findings()
-    add_unsnapped(told, pair, question)
+    findings = Findings()
+    add_unsnapped(findings, pair, question)
     every = [(cost(question, each), each) for each in street_questions(pair, question)]
-    told.candidates = [each for _, each in sorted(every, key=lambda one: one[0])]
+    findings.candidates = [each for _, each in sorted(every, key=lambda one: one[0])]
     thresholds = pair.thresholds(question)
     if not thresholds:
-        return told
+        return findings
     snapped = replace(question, snapping=replace(question.snapping, threshold=thresholds[0]))
     ms = pair.milliseconds(replace(snapped, limit=FOREVER_S))
     if ms is None:
-        _add_disconnected(told, pair, snapped)
+        _add_disconnected(findings, pair, snapped)
     elif whole_seconds(ms) > question.limit:
-        told.slow = snapped
+        findings.slow = snapped
         lead = "" if snapped == question else "Even with a street it takes"
-        told.add_over_limit(question, ms, {}, 0, lead)
+        findings.add_over_limit(question, ms, {}, 0, lead)
     if question.transportation.exclude_roads:
         open_to = snapped.using(exclude_roads=())
         shorter = pair.milliseconds(replace(open_to, limit=FOREVER_S))
         if shorter is not None and (ms is None or shorter < ms):
             excluded = ", ".join(question.transportation.exclude_roads)
-            told.add(
+            findings.add(
                 "exclude_roads", "excluded_roads",
                 f"Without exclude_roads ({excluded}) it takes {duration(whole_seconds(shorter))}.",
                 travel_time=whole_seconds(shorter), exclude_roads=question.transportation.exclude_roads,
             )  # fmt: skip
-    return told
+    return findings
 
 
 def street_questions(pair: Pair, question: Question) -> list[Question]:
@@ -123,7 +123,7 @@ def street_questions(pair: Pair, question: Question) -> list[Question]:
     return found
 
 
-def add_unsnapped(told: Findings, pair: Pair, question: Question) -> None:
+def add_unsnapped(findings: Findings, pair: Pair, question: Question) -> None:
     """Add the reasons for sides that are not snapped, with the distance to the nearest street."""
     threshold = question.snapping.threshold
     for side, snaps in zip(("origin", "destination"), pair.snaps(question), strict=True):
@@ -145,13 +145,13 @@ def add_unsnapped(told: Findings, pair: Pair, question: Question) -> None:
         across = pair.nearest_distance(question, side)
         if math.isfinite(across):
             sentence += f" A street {distance(across)} away is on the other side of water or of a motorway."
-        told.add(
+        findings.add(
             "snapping", code, sentence, side, distance=metres if math.isfinite(metres) else None,
             threshold=threshold, needed=needed,
         )  # fmt: skip
 
 
-def add_moved(told: Findings, pair: Pair, question: Question) -> None:
+def add_moved(findings: Findings, pair: Pair, question: Question) -> None:
     """Add the sides that are not snapped to the nearest street, and those whose walk crosses a motorway."""
     if pair.is_on_island(question):
         return
@@ -160,7 +160,7 @@ def add_moved(told: Findings, pair: Pair, question: Question) -> None:
             continue
         metres, nearest_m = float(snaps.distance_m[0]), pair.nearest_distance(question, side)
         if crosses_motorway(pair.network.streets, snaps)[0]:
-            told.add(
+            findings.add(
                 "snapping", f"{side}_across_motorway",
                 f"The {side} uses a street {distance(metres)} away on the other side of a motorway, because there is "
                 f"none on this side that is less than {distance(DETOUR_M)} farther away than the nearest one.",
@@ -173,7 +173,7 @@ def add_moved(told: Findings, pair: Pair, question: Question) -> None:
         why = "is on an island of the network, or leads the wrong way"
         if any_m > nearest_m + _MOVED_M:
             why = "is on the other side of water or of a motorway"
-        told.add(
+        findings.add(
             "snapping", f"{side}_moved",
             f"The {side} uses a street {distance(metres)} away, because the nearest one, {distance(nearest_m)} away, "
             f"{why}.",
@@ -181,7 +181,7 @@ def add_moved(told: Findings, pair: Pair, question: Question) -> None:
         )  # fmt: skip
 
 
-def _add_disconnected(told: Findings, pair: Pair, question: Question) -> None:
+def _add_disconnected(findings: Findings, pair: Pair, question: Question) -> None:
     """Add the reason why origin and destination are not connected, and the side that it applies to."""
     starts, ends = pair.snaps(question)
     topology = pair.query(question).graph.topology
@@ -190,7 +190,7 @@ def _add_disconnected(told: Findings, pair: Pair, question: Question) -> None:
     side: str | None = None
     for end, snaps in (("origin", starts), ("destination", ends)):
         if on_closed_streets(topology, snaps)[0]:
-            told.add(
+            findings.add(
                 "snapping", f"{end}_street_closed",
                 f"A change of the network has closed the street at the {end} to {question.transportation.base}.", end,
                 main_distance=_main_distance(pair, question, end),
@@ -201,7 +201,7 @@ def _add_disconnected(told: Findings, pair: Pair, question: Question) -> None:
         if sizes[first] != sizes[last]:
             side = "origin" if sizes[first] < sizes[last] else "destination"
         blame = f": the {side} is on an island of the network" if side else ""
-        told.add(
+        findings.add(
             "snapping", "other_component", f"No streets join origin and destination {how}{blame}.", side,
             main_distance=_main_distance(pair, question, side),
         )  # fmt: skip
@@ -216,7 +216,7 @@ def _add_disconnected(told: Findings, pair: Pair, question: Question) -> None:
     back = pair.turned().milliseconds(replace(question, limit=FOREVER_S))
     if back is not None:
         sentence += f" The other way around it takes {duration(whole_seconds(back))}."
-    told.add(
+    findings.add(
         "snapping", "one_way_trap", sentence, side, way_back=None if back is None else whole_seconds(back),
         main_distance=_main_distance(pair, question, side),
     )  # fmt: skip

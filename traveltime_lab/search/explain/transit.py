@@ -28,53 +28,53 @@ _TRIED: Final = "at other hours, on other days, with longer ways to and from sto
 
 def by_timetable(pair: Pair, question: Question, route: RouteOf) -> Findings:
     """Return the reasons why a destination is not reached with a timetable."""
-    told = Findings()
+    findings = Findings()
     timetable = transit_of(pair.network).timetable
     moment = question.moment
     assert isinstance(moment, dt.datetime)
     is_covered = pair.is_covered(moment)
     trips = service_days.trips_of(timetable, question.transportation)
     if not is_covered:
-        _add_outside(told, pair, question)
+        _add_outside(findings, pair, question)
     if not trips.any():
         kinds = service_days.groups(timetable)
-        told.add(
+        findings.add(
             "vehicles", "no_vehicles",
             f"No {vehicle_words(question.transportation)[0]} runs in this network; its timetable has "
             f"{'only ' + ', '.join(kinds) if kinds else 'no trips at all'}.",
             type=question.transportation.type, available=tuple(kinds),
         )  # fmt: skip
-    add_unsnapped(told, pair, question)
+    add_unsnapped(findings, pair, question)
     thresholds = pair.thresholds(question)
     if not thresholds:
-        return told
+        return findings
     tried = [replace(question, snapping=replace(question.snapping, threshold=each)) for each in thresholds]
     snapped = tried[0]
     if trips.any():
-        near = {side: _add_stops(told, pair, snapped, trips, side) for side in ("origin", "destination")}
+        near = {side: _add_stops(findings, pair, snapped, trips, side) for side in ("origin", "destination")}
         if is_covered:
-            _add_service(told, pair, snapped, trips, near)
+            _add_service(findings, pair, snapped, trips, near)
     if is_covered:
         ms = pair.milliseconds(replace(snapped, limit=LONGEST_S))
         if ms is not None and whole_seconds(ms) > question.limit:
-            told.slow = snapped
-            told.add_over_limit(
+            findings.slow = snapped
+            findings.add_over_limit(
                 question, ms, *parts_of(route(snapped)), "" if snapped == question else "Even then it takes"
             )
     for each in tried:
         found = _solved(pair, each)
         if found:
-            _add_parameters(told, pair, route, each, found)
+            _add_parameters(findings, pair, route, each, found)
             if all(WALK in solution.parameters for solution in found):
-                told.add("", "no_connection", f"No ride that beats walking all the way was found {_TRIED}.")
-            told.candidates = [solution.question for solution in found]
+                findings.add("", "no_connection", f"No ride that beats walking all the way was found {_TRIED}.")
+            findings.candidates = [solution.question for solution in found]
             break
     else:
-        told.add(
+        findings.add(
             "", "no_connection",
             f"No journey was found {_TRIED}.",
         )  # fmt: skip
-    return told
+    return findings
 
 
 def _solved(pair: Pair, question: Question) -> list[Solution]:
@@ -85,7 +85,7 @@ def _solved(pair: Pair, question: Question) -> list[Solution]:
     return solutions(pair, question)
 
 
-def _add_outside(told: Findings, pair: Pair, question: Question) -> None:
+def _add_outside(findings: Findings, pair: Pair, question: Question) -> None:
     """Add the reason that the timetable does not cover the time."""
     timetable, moment = transit_of(pair.network).timetable, question.moment
     assert isinstance(moment, dt.datetime)
@@ -93,23 +93,23 @@ def _add_outside(told: Findings, pair: Pair, question: Question) -> None:
         str(name): (row["first"], row["last"]) for name, row in timetable.dates().iterrows() if row["first"] is not None
     }
     listed = "; ".join(f"{name} runs from {first} to {last}" for name, (first, last) in dates.items())
-    told.add(
+    findings.add(
         "moment", "outside_timetable",
         f"{clock(moment)} is outside the dates that the timetable covers: {listed or 'it never runs'}.",
         moment=moment, dates=dates,
     )  # fmt: skip
 
 
-def _add_stops(told: Findings, pair: Pair, question: Question, trips: service_days.Trips, side: str) -> Int32Array:
+def _add_stops(findings: Findings, pair: Pair, question: Question, trips: service_days.Trips, side: str) -> Int32Array:
     """Return the stops near a side (stop_idx), and add a reason if there are none."""
     timetable, means = transit_of(pair.network).timetable, question.transportation
     is_origin = side == "origin"
     on_the_way = pair.means(question, side).street
     option, way = on_the_way.access_option, on_the_way.way
     wide = dict.fromkeys(ways(question), MAX_TRAVEL_TIME_S)
-    asked = pair.query(question.using(**wide)).transit
-    assert asked is not None
-    links = asked.links(pair.snaps(question)[0 if is_origin else 1], is_origin=is_origin)
+    transit = pair.query(question.using(**wide)).transit
+    assert transit is not None
+    links = transit.links(pair.snaps(question)[0 if is_origin else 1], is_origin=is_origin)
     served = service_days.stops_of(timetable, trips, is_boarding=is_origin)[links.stops]
     stops, ms = links.stops[served], links.ms[served]
     if is_origin:
@@ -121,14 +121,16 @@ def _add_stops(told: Findings, pair: Pair, question: Question, trips: service_da
     kind = vehicle_words(means)[1]
     code = f"no_stop_near_{side}"
     if not stops.size:
-        told.add("ways", code, f"No {kind} is within {way} of 4 h of the {side}.", side, option=option, budget=budget,
-                 stop_id=None, stop_name=None, needed=None)  # fmt: skip
+        findings.add(
+            "ways", code, f"No {kind} is within {way} of 4 h of the {side}.", side, option=option, budget=budget,
+            stop_id=None, stop_name=None, needed=None,
+        )  # fmt: skip
         return near
     nearest = int(ms.argmin())
     needed = whole_seconds(int(ms[nearest]))
     row = timetable.stops.iloc[int(stops[nearest])]
     name = str(row["stop_name"] or row["stop_id"])
-    told.add(
+    findings.add(
         "ways", code,
         f"No {kind} is near enough to the {side}: the nearest, {name}, is {way} of {duration(needed)} away, and "
         f"{option} allows {duration(budget)}.",
@@ -138,7 +140,7 @@ def _add_stops(told: Findings, pair: Pair, question: Question, trips: service_da
 
 
 def _add_service(
-    told: Findings,
+    findings: Findings,
     pair: Pair,
     question: Question,
     trips: service_days.Trips,
@@ -161,7 +163,7 @@ def _add_service(
         where = "" if side is None else f" at the stops near the {side}"
         sentence = f"No {vehicle} runs on {day(date)}{where}"
         sentence += f"; the nearest day with service is {day(days[0])}." if days else ", or on any other day."
-        told.add(
+        findings.add(
             "moment", "no_service_that_day", sentence, side, date=date, nearest_date=days[0] if days else None,
             dates=tuple(sorted(days)),
         )  # fmt: skip
@@ -169,55 +171,59 @@ def _add_service(
             return
 
 
-def _add_parameters(told: Findings, pair: Pair, route: RouteOf, question: Question, found: list[Solution]) -> None:
+def _add_parameters(findings: Findings, pair: Pair, route: RouteOf, question: Question, found: list[Solution]) -> None:
     """Add reasons for the parameters relaxed by the nearest question, and for those that suffice on their own."""
-    wanted: dict[str, Solution] = dict.fromkeys(sorted(found[0].parameters), found[0])
+    requested: dict[str, Solution] = dict.fromkeys(sorted(found[0].parameters), found[0])
     for solution in found[1:]:
         if len(solution.parameters) == 1:
-            wanted.setdefault(next(iter(solution.parameters)), solution)
+            requested.setdefault(next(iter(solution.parameters)), solution)
     given, vehicles = question.transportation, vehicle_words(question.transportation)[0]
-    for parameter, (other, parameters, around) in wanted.items():
+    for parameter, (other, parameters, around) in requested.items():
         means = other.transportation
         if parameter == WALK and means.direct_walking_time != given.direct_walking_time:
             assert means.direct_walking_time is not None and given.direct_walking_time is not None
-            told.add(
+            findings.add(
                 "travel_time", "walk_too_long",
                 f"Walking all the way takes {duration(means.direct_walking_time)}, and direct_walking_time allows "
                 f"{duration(given.direct_walking_time)}.",
                 needed=means.direct_walking_time, direct_walking_time=given.direct_walking_time,
             )  # fmt: skip
-        if parameter in ("travel_time", WALK) and not told.has("over_limit"):
+        if parameter in ("travel_time", WALK) and not findings.has("over_limit"):
             ms = pair.milliseconds(other)
             if ms is not None and whole_seconds(ms) > question.limit:
-                told.add_over_limit(
+                findings.add_over_limit(
                     question, ms, *parts_of(route(other)), "Even then it takes" if len(parameters) > 1 else ""
                 )
-        elif parameter == "ways" and not told.has("no_stop_near_origin", "no_stop_near_destination"):
+        elif parameter == "ways" and not findings.has("no_stop_near_origin", "no_stop_near_destination"):
             longer = {
                 name: getattr(means, name) for name in walks(question) if getattr(means, name) != getattr(given, name)
             }
             if longer:
                 words = " and ".join(f"{name} of {duration(value)}" for name, value in longer.items())
-                told.add("ways", "stops_too_far", f"The stops that lead there are farther away: it needs a {words}.",
-                         **longer)  # fmt: skip
+                text = f"The stops that lead there are farther away: it needs a {words}."
+                findings.add("ways", "stops_too_far", text, **longer)
         elif parameter == "max_changes":
             needed = means.max_changes
-            told.add(
+            findings.add(
                 "max_changes", "too_many_changes",
                 f"It needs {needed} change{'s' if needed != 1 else ''}, and max_changes allows {given.max_changes}.",
                 needed=needed, max_changes=given.max_changes,
             )  # fmt: skip
-        elif parameter == "vehicles" and not told.has("no_vehicles"):
+        elif parameter == "vehicles" and not findings.has("no_vehicles"):
             kinds = service_days.groups(transit_of(pair.network).timetable)
-            told.add(
+            findings.add(
                 "vehicles", "no_vehicles", f"No {vehicles} leads there in time; other vehicles do.",
                 type=given.type, available=tuple(kinds), needed=means.type,
             )  # fmt: skip
-        elif parameter == "moment" and around is not None and not told.has("outside_timetable", "no_service_that_day"):
-            _add_moment(told, route, question, other, around)
+        elif (
+            parameter == "moment"
+            and around is not None
+            and not findings.has("outside_timetable", "no_service_that_day")
+        ):
+            _add_moment(findings, route, question, other, around)
 
 
-def _add_moment(told: Findings, route: RouteOf, question: Question, other: Question, around: Around) -> None:
+def _add_moment(findings: Findings, route: RouteOf, question: Question, other: Question, around: Around) -> None:
     """Add the reason with the departure or arrival times of the itineraries before and after the given time."""
     moment = question.moment
     assert isinstance(moment, dt.datetime)
@@ -240,7 +246,7 @@ def _add_moment(told: Findings, route: RouteOf, question: Question, other: Quest
     data: dict[str, Any] = {"next": after, "previous": before}
     if ride is not None:
         data |= {"line": ride.line, "stop_name": ride.board.name, "departs_at": ride.board.time}
-    told.add(
+    findings.add(
         "moment", code,
         f"No journey at {clock(moment)} will do; {', '.join(parts)}.", None, **data,
     )  # fmt: skip

@@ -399,8 +399,8 @@ def _postcodes(places: dict[str, AnyArray]) -> dict[str, AnyArray]:
     columns["other_names"][:] = ["".join(tokens_of(code)) for code in codes.tolist()]
     columns["kind"][:] = "place=postcode"
     for name in ("city", "country"):
-        told = pd.DataFrame({"of": of, "text": places[name][rows].astype(str)})
-        usual = told[told["text"] != ""].groupby("of")["text"].agg(lambda texts: texts.value_counts().index[0])
+        texts = pd.DataFrame({"of": of, "text": places[name][rows].astype(str)})
+        usual = texts[texts["text"] != ""].groupby("of")["text"].agg(lambda group: group.value_counts().index[0])
         columns[name][usual.index.to_numpy()] = usual.to_numpy(object)
     lng, lat = (places[name][rows].astype(np.float64) for name in ("lng", "lat"))
     middle = pd.DataFrame({"of": of, "lng": lng, "lat": lat}).groupby("of").median()

@@ -23,7 +23,7 @@ from traveltime_lab.search.receipts.digest import digest_of_arrays
 MOST_ROWS: Final = 10_000
 
 
-class AskedTable(NamedTuple):
+class InputTable(NamedTuple):
     """Points or pairs of a question; their arrays are not changed elsewhere."""
 
     labels: pd.Index
@@ -66,21 +66,21 @@ class AskedTable(NamedTuple):
         return found
 
 
-def asked_table(value: Any, columns: tuple[str, ...]) -> AskedTable:
+def input_table(value: Any, columns: tuple[str, ...]) -> InputTable:
     """Return what counts of a table that a search has accepted."""
     if isinstance(value, Points) and not columns:
         xy = value.geometry.copy() if len(value) <= MOST_ROWS else np.column_stack([value.lng, value.lat])
-        return AskedTable(value.index, xy, WGS84, {})
+        return InputTable(value.index, xy, WGS84, {})
     value = as_table(value)
     if isinstance(value, pd.DataFrame) and not isinstance(value, gpd.GeoDataFrame):
-        return AskedTable(value.index, None, None, {name: _column(value[name]) for name in columns})
+        return InputTable(value.index, None, None, {name: _column(value[name]) for name in columns})
     loose = loose_points(value)
     series = loose if loose is not None else value.geometry
     points = np.asarray(series.array)
     kept = {name: _column(value[name]) for name in columns} if isinstance(value, gpd.GeoDataFrame) else {}
     # Reading 1,000 coordinates takes 0.07 ms, copying references to points 0.002; many points would be kept alive.
     kept_points = points.copy() if len(points) <= MOST_ROWS else np.column_stack(coordinates(points)[1:])
-    return AskedTable(series.index, kept_points, series.crs, kept)
+    return InputTable(series.index, kept_points, series.crs, kept)
 
 
 def crs_text(crs: Any) -> str:
@@ -117,7 +117,7 @@ def table_of(kept: Mapping[str, Any], name: str) -> gpd.GeoDataFrame | pd.DataFr
             )
         else:
             table = pd.DataFrame(columns, index=labels)
-        found = asked_table(table, tuple(columns)).digest
+        found = input_table(table, tuple(columns)).digest
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, CRSError) as error:
         msg = f"the receipt is damaged: its {name} cannot be read ({type(error).__name__}: {error})"
         raise DataError(msg) from error

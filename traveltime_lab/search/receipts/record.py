@@ -29,7 +29,7 @@ from traveltime_lab.network.network import Network
 from traveltime_lab.points import read_once
 from traveltime_lab.scenarios.file import to_json
 from traveltime_lab.search.query import typical_day_of
-from traveltime_lab.search.receipts.asked import AskedTable, asked_table
+from traveltime_lab.search.receipts.inputs import InputTable, input_table
 
 FORMAT: Final = "traveltime_lab.receipt"
 FORMAT_VERSION: Final = 1
@@ -51,7 +51,7 @@ COLUMNS_OF: Final[Mapping[str, str | None]] = {
 #: Immutable values.
 _FIXED: Final = (str, int, float, bool, type(None), dt.date, dt.timedelta, enum.Enum)
 #: Arguments that do not change an answer.
-_NOT_ASKED: Final = ("network", "progress", "executor")
+_NOT_KEPT: Final = ("network", "progress", "executor")
 
 
 class NetworkFacts(NamedTuple):
@@ -83,12 +83,12 @@ class NetworkFacts(NamedTuple):
         return found
 
 
-class Asked(NamedTuple):
+class Request(NamedTuple):
     """The question: the function, its arguments, its tables and the network."""
 
     function: str
     arguments: Mapping[str, Any]
-    tables: Mapping[str, AskedTable]
+    tables: Mapping[str, InputTable]
     network: NetworkFacts
     #: The date of ``"weekday_morning"``, if the question has it and a timetable is used.
     day: dt.date | None = None
@@ -112,10 +112,10 @@ class Asked(NamedTuple):
         }
 
 
-def attrs_of(asked: Asked) -> dict[str, Any]:
+def attrs_of(request: Request) -> dict[str, Any]:
     """Return the ``attrs`` of a result: a receipt that is written when it is read, and the date that was chosen."""
-    day = {} if asked.day is None else {DAY: asked.day.isoformat()}
-    return {KEY: LateDict.of(FORMAT, asked.as_json), **day}
+    day = {} if request.day is None else {DAY: request.day.isoformat()}
+    return {KEY: LateDict.of(FORMAT, request.as_json), **day}
 
 
 def with_receipt(function: _F) -> _F:
@@ -129,24 +129,24 @@ def with_receipt(function: _F) -> _F:
         with read_once():
             result = function(*arguments, **keywords)
             given = dict(zip(names, arguments, strict=False)) | keywords
-            result.attrs = attrs_of(asked_of(function.__name__, given, defaults))
+            result.attrs = attrs_of(request_of(function.__name__, given, defaults))
             return result
 
     return cast(_F, answered)
 
 
-def asked_of(function: str, given: Mapping[str, Any], defaults: Mapping[str, Any]) -> Asked:
+def request_of(function: str, given: Mapping[str, Any], defaults: Mapping[str, Any]) -> Request:
     """Return the question of a call with valid arguments."""
-    arguments, tables = {name: value for name, value in defaults.items() if name not in _NOT_ASKED}, {}
+    arguments, tables = {name: value for name, value in defaults.items() if name not in _NOT_KEPT}, {}
     for name, value in given.items():
         if name in COLUMNS_OF or (name == "pairs" and isinstance(value, pd.DataFrame)):
             columns = ("origin", "destination") if name == "pairs" else given.get(COLUMNS_OF[name] or "", ())
-            tables[name] = asked_table(value, (columns,) if isinstance(columns, str) else tuple(columns or ()))
+            tables[name] = input_table(value, (columns,) if isinstance(columns, str) else tuple(columns or ()))
             arguments.pop(name, None)
-        elif name not in _NOT_ASKED:
+        elif name not in _NOT_KEPT:
             arguments[name] = value if type(value) in _FIXED else copy.deepcopy(value)
     network = given["network"]
-    return Asked(function, arguments, tables, NetworkFacts.of(network), typical_day_of(network, arguments))
+    return Request(function, arguments, tables, NetworkFacts.of(network), typical_day_of(network, arguments))
 
 
 def plain_argument(value: Any) -> Any:

@@ -24,14 +24,14 @@ from traveltime_lab.network.network import Network, check_network
 from traveltime_lab.points import PointsLike, as_table, read_points
 from traveltime_lab.scenarios.file import from_json
 from traveltime_lab.search.accessibility.accessibility import accessibility
-from traveltime_lab.search.calibration.asked import as_observed, asked_trips
 from traveltime_lab.search.calibration.calibrate import Calibration, calibrate_speeds
+from traveltime_lab.search.calibration.inputs import as_observed, input_trips
 from traveltime_lab.search.calibration.trips import read_trips
 from traveltime_lab.search.cells import geohash_cells, h3_cells
 from traveltime_lab.search.nearest import nearest
 from traveltime_lab.search.query import typical_day_of
-from traveltime_lab.search.receipts.asked import AskedTable, asked_table, table_of
 from traveltime_lab.search.receipts.digest import digest_of
+from traveltime_lab.search.receipts.inputs import InputTable, input_table, table_of
 from traveltime_lab.search.receipts.record import DAY
 from traveltime_lab.search.replay.receipt import checked
 from traveltime_lab.search.replay.receipt import receipt as receipt_of
@@ -270,24 +270,24 @@ def _table(kept: Mapping[str, Any], name: str, given: Any, network: Network) -> 
 def _digests(given: Any, name: str, kept: Mapping[str, Any], network: Network) -> Iterator[str]:
     """Yield the hashes that a table may have in a receipt: as given, and in longitude and latitude."""
     if name == "observed":
-        yield asked_trips(read_trips(network, given)).digest
+        yield input_trips(read_trips(network, given)).digest
         return
     argument = {"origins": "demand", "opportunities": "values"}.get(name, "")
-    wanted = ("origin", "destination") if name == "pairs" else kept["arguments"].get(argument) or ()
-    if not isinstance(wanted, str | list | tuple) or not all(isinstance(column, str) for column in wanted):
-        raise DataError(f"the receipt is damaged: its {argument} are {wanted!r}, not names of columns")
-    columns = (wanted,) if isinstance(wanted, str) else tuple(wanted)
+    requested = ("origin", "destination") if name == "pairs" else kept["arguments"].get(argument) or ()
+    if not isinstance(requested, str | list | tuple) or not all(isinstance(column, str) for column in requested):
+        raise DataError(f"the receipt is damaged: its {argument} are {requested!r}, not names of columns")
+    columns = (requested,) if isinstance(requested, str) else tuple(requested)
     if name == "pairs":
         if not isinstance(given, pd.DataFrame) or not {*columns} <= {*given.columns}:
             raise InputError("pairs must be a DataFrame with the columns origin and destination")
-        yield asked_table(pd.DataFrame(given), columns).digest
+        yield input_table(pd.DataFrame(given), columns).digest
         return
     found = read_points(given, name, network.bounds)
     for column in columns:
         if column not in getattr(as_table(given), "columns", ()):
             raise InputError(f"{name} has no column {column!r}, which the question of the receipt needs")
-    yield asked_table(given, columns).digest
-    yield AskedTable(found.index, np.column_stack([found.lng, found.lat]), WGS84, {}).digest
+    yield input_table(given, columns).digest
+    yield InputTable(found.index, np.column_stack([found.lng, found.lat]), WGS84, {}).digest
 
 
 def _differences(kept: Mapping[str, Any], network: Network) -> Iterator[str]:
@@ -303,10 +303,10 @@ def _differences(kept: Mapping[str, Any], network: Network) -> Iterator[str]:
     if before.keys() != now.keys():
         listed = [", ".join(sorted(each)) or "no file" for each in (now, before)]
         yield f"the network was built from {listed[0]}, not from {listed[1]}"
-    day, asked = _day_of(kept), typical_day_of(network, {"transportation": "driving", **kept["arguments"]})
-    if asked is not None and day is None:
-        yield f"the receipt does not say the date of {DAY}; this search is of {asked}"
-    elif asked != day:
-        yield f"{DAY} of the network is {asked}; this search is of {day}, as the receipt says"
+    day, needed = _day_of(kept), typical_day_of(network, {"transportation": "driving", **kept["arguments"]})
+    if needed is not None and day is None:
+        yield f"the receipt does not say the date of {DAY}; this search is of {needed}"
+    elif needed != day:
+        yield f"{DAY} of the network is {needed}; this search is of {day}, as the receipt says"
     if about.get("fingerprint") != network.fingerprint:
         yield f"the network has changed: fingerprint {network.fingerprint}, not {about.get('fingerprint')}"

@@ -49,7 +49,7 @@ else:
 
 
 def number_values(
-    wanted: Collection[str], seconds: AnyArray | Sequence[int], metres: AnyArray | Sequence[int] | None
+    requested: Collection[str], seconds: AnyArray | Sequence[int], metres: AnyArray | Sequence[int] | None
 ) -> dict[str, list[Any]]:
     """
     Return the values of the properties that are computed from the whole seconds and metres of trips, by name.
@@ -59,6 +59,6 @@ def number_values(
     times, lengths = np.asarray(seconds), None if metres is None else np.asarray(metres)
     return {
         row.name: row.of(times, lengths).tolist()
-        for row in numbers(wanted)
+        for row in numbers(requested)
         if row.of is not None and (lengths is not None or not row.needs_length)
     }

@@ -251,9 +251,9 @@ def routes_request(query: RoutesQuery) -> RoutesRequest:
     ]
     # The answer names the other end, which of an arrival search is where the trip begins.
     ends = ("origin", ["destination"]) if query.departure_time is not None else ("destination", ["origin"])
-    wanted = ["travel_time", "distance", "route"]
+    requested = ["travel_time", "distance", "route"]
     return RoutesRequest(
-        locations=locations, **_search(query, RouteDeparture, RouteArrival, ends, id="routes", properties=wanted)
+        locations=locations, **_search(query, RouteDeparture, RouteArrival, ends, id="routes", properties=requested)
     )
 
 

@@ -56,8 +56,8 @@ def cell_results(atlas: Atlas, request: ResolvedRequest, system: Grid, *, is_fas
         limit, no_water = search.travel_time, search.remove_water_bodies is not False
 
         def found_on(item: Map) -> _Found:
-            asked = question_of(item.network, path, search, limit=limit, is_fast=is_fast)
-            return _Found(search.id, find_cells(asked, lng, lat, system, request.resolution, limit, no_water))
+            query = question_of(item.network, path, search, limit=limit, is_fast=is_fast)
+            return _Found(search.id, find_cells(query, lng, lat, system, request.resolution, limit, no_water))
 
         return answer_of_maps(atlas, search, lng, lat, found_on)
 
@@ -69,15 +69,15 @@ def cell_results(atlas: Atlas, request: ResolvedRequest, system: Grid, *, is_fas
     for intersection in request.intersections or ():
         checkpoint()
         found[intersection.id] = combined([members[key] for key in intersection.members], is_union=False)
-    wanted: list[str] = [name for name in CELL_PROPERTIES if name in request.properties]
-    return by_search_id(CellsResult(key, _listed(times, wanted)) for key, times in found.items())
+    requested: list[str] = [name for name in CELL_PROPERTIES if name in request.properties]
+    return by_search_id(CellsResult(key, _listed(times, requested)) for key, times in found.items())
 
 
 def find_cells(
-    asked: Query, lng: float, lat: float, system: Grid, resolution: int, limit: int, no_water: bool
+    query: Query, lng: float, lat: float, system: Grid, resolution: int, limit: int, no_water: bool
 ) -> CellTimes:
     """Return the cells within a travel time; `NotCoveredError` if the place has no street."""
-    ((found,),) = cell_times(asked, place_of(asked, lng, lat), system, resolution, (limit,), no_water=no_water)
+    ((found,),) = cell_times(query, place_of(query, lng, lat), system, resolution, (limit,), no_water=no_water)
     return found
 
 
@@ -89,13 +89,13 @@ def combined(members: list[CellTimes], *, is_union: bool) -> CellTimes:
     return combined_times(members, at_least=1 if is_union else len(members))
 
 
-def _listed(times: CellTimes, wanted: list[str]) -> list[Cell]:
+def _listed(times: CellTimes, requested: list[str]) -> list[Cell]:
     """Return cells with the requested statistics."""
     names = times.cell.tolist()
-    if not wanted:
+    if not requested:
         return [Cell(name, {}) for name in names]
-    rows = zip(*(getattr(times, name).tolist() for name in wanted), strict=True)
-    return [Cell(name, dict(zip(wanted, row, strict=True))) for name, row in zip(names, rows, strict=True)]
+    rows = zip(*(getattr(times, name).tolist() for name in requested), strict=True)
+    return [Cell(name, dict(zip(requested, row, strict=True))) for name, row in zip(names, rows, strict=True)]
 
 
 def known_centres(system: Grid) -> Rule:

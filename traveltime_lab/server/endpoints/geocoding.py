@@ -58,7 +58,7 @@ def search(call: Call, query: queries.SearchQuery) -> Answer:
                 exclude_country=bool(query.format_exclude_country),
             )
         except InputError as error:
-            raise _told(error, query.within_country) from error
+            raise _as_failure(error, query.within_country) from error
         except ServiceError as error:
             raise plain_failure(500, "The geocoder behind this service does not answer") from error
     found = [place for place in found if place.get("type") not in left_out]
@@ -80,13 +80,13 @@ def reverse(call: Call, query: queries.ReverseQuery) -> Answer:
         except _NothingHereError as error:
             raise plain_failure(400, "There is no address near this place") from error
         except InputError as error:
-            raise _told(error, query.within_country) from error
+            raise _as_failure(error, query.within_country) from error
         except ServiceError as error:
             raise plain_failure(500, "The geocoder behind this service does not answer") from error
     return _features(call, [found], language)
 
 
-def _told(error: InputError, within_country: str | None) -> Failure:
+def _as_failure(error: InputError, within_country: str | None) -> Failure:
     """Return the failure of a query that the geocoder cannot use."""
     name = "within.country" if within_country is not None and "within_country" in str(error) else "query"
     return schema_failure({f"obj.{name}": [str(error)]})
@@ -165,7 +165,7 @@ def _zone_places(
     **_: Any,
 ) -> list[dict[str, Any]]:
     """Return the postcodes of a table of zones that a text names, in the form of `_geocoded`."""
-    wanted = None if within_country is None else countries_of(within_country, "within_country")
+    requested = None if within_country is None else countries_of(within_country, "within_country")
     found = []
     for position, score in zones.find(query).items():
         lng, lat, code = float(zones.lng[position]), float(zones.lat[position]), zones.postcodes[position]
@@ -174,7 +174,7 @@ def _zone_places(
         covering = atlas.covering(lng, lat)
         otherwise = covering[0].network.timezone if covering else ""
         alpha_2 = countries_at(np.array([lng]), np.array([lat]), otherwise)[0]
-        if wanted is not None and alpha_2 not in wanted:
+        if requested is not None and alpha_2 not in requested:
             continue
         row = dict.fromkeys(library.TEXTS, "") | {
             "name": code, "kind": "place=postcode", "postcode": code, "country": alpha_2,

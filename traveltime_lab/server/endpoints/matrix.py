@@ -53,20 +53,20 @@ def matrix_results(call: Call, request: LocatedRequest, places: Places) -> list[
             origin, targets = places.origin(search), places.targets(search)
             lngs, lats = places.lng[targets], places.lat[targets]
         lng, lat = float(places.lng[origin]), float(places.lat[origin])
-        wanted, limit, is_fast = set(search.properties), search.travel_time, isinstance(search, FastMatrixSearch)
+        requested, limit, is_fast = set(search.properties), search.travel_time, isinstance(search, FastMatrixSearch)
 
         def ask(choice: tuple[Map, BoolArray]) -> MatrixResult:
             item, inside = choice[0], np.flatnonzero(choice[1])
-            if "fares" in wanted and not item.has_fares:
+            if "fares" in requested and not item.has_fares:
                 raise RefusedError(NO_FARES, search.id)
             with call.lap("engine"):
                 longest = MAX_ROUTE_TIME_S if limit is None else limit
-                asked = question_of(item.network, path, search, limit=longest, is_fast=is_fast)
-                trips = Trips.of(asked, lng, lat, lngs[inside], lats[inside])
-                ways = find_ways(trips, limit, wanted, most_ways(search), is_fast=is_fast)
+                query = question_of(item.network, path, search, limit=longest, is_fast=is_fast)
+                trips = Trips.of(query, lng, lat, lngs[inside], lats[inside])
+                ways = find_ways(trips, limit, requested, most_ways(search), is_fast=is_fast)
             with call.lap("encode"):
                 # The fast endpoints give one object, not a list, for each place.
-                others, entries = (ways.other, ways.entries(wanted)) if is_fast else ways.by_place(wanted)
+                others, entries = (ways.other, ways.entries(requested)) if is_fast else ways.by_place(requested)
                 reached = inside[others]
                 locations = list(map(Reached, places.names(targets[reached]), entries))
                 is_lost = np.ones(targets.size, dtype=bool)

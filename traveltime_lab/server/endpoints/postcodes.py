@@ -94,11 +94,11 @@ def _answered(
 
 def _ways(
     network: Network, zones: Zones, inside: Int64Array, path: str, search: PostcodeSearch, limit: int,
-    wanted: Collection[str] = (), n_best: int = 1,
+    requested: Collection[str] = (), n_best: int = 1,
 ) -> Ways:  # fmt: skip
-    asked, place = question_of(network, path, search, limit=limit), search.coords
-    trips = Trips.of(asked, place.lng, place.lat, zones.lng[inside], zones.lat[inside])
-    return find_ways(trips, limit, wanted, n_best)
+    query, place = question_of(network, path, search, limit=limit), search.coords
+    trips = Trips.of(query, place.lng, place.lat, zones.lng[inside], zones.lat[inside])
+    return find_ways(trips, limit, requested, n_best)
 
 
 def postcode_results(atlas: Atlas, zones: Zones | None, request: PostcodesRequest) -> list[PostcodesResult]:
@@ -137,8 +137,8 @@ def zone_results(
     ) -> DistrictsResult | SectorsResult:
         codes = (table.districts if kind == "districts" else table.sectors).astype(str)
         names, zone_of = np.unique(codes, return_inverse=True)
-        wanted = set(search.properties)
-        limit = limits.MAX_TRAVEL_TIME_S if "travel_time_all" in wanted else search.travel_time
+        requested = set(search.properties)
+        limit = limits.MAX_TRAVEL_TIME_S if "travel_time_all" in requested else search.travel_time
         known = _ways(network, table, inside, path, search, limit)
         is_within = known.travel_time <= search.travel_time
         total = np.bincount(zone_of, minlength=names.size)
@@ -150,11 +150,11 @@ def zone_results(
             checkpoint()
             mine = zone == i
             properties: dict[str, Any] = {}
-            if "travel_time_reachable" in wanted:
+            if "travel_time_reachable" in requested:
                 properties["travel_time_reachable"] = statistics(known.travel_time[mine & is_within])
-            if "travel_time_all" in wanted:
+            if "travel_time_all" in requested:
                 properties["travel_time_all"] = statistics(known.travel_time[mine])
-            if "coverage" in wanted:
+            if "coverage" in requested:
                 properties["coverage"] = float(100.0 * reached[i] / total[i])
             listed.append(Zone(str(names[i]), properties))
         return DistrictsResult(search.id, listed) if kind == "districts" else SectorsResult(search.id, listed)

@@ -250,14 +250,14 @@ def question_of(
         If it needs a timetable, which the network does not have.
     """
     window = window_of(search) if with_window else None
-    return query(
+    return query_of(
         network, transportation_of(search.transportation, is_fast=is_fast), moment_of(search),
         is_arrival=is_arrival(path), snapping=snapping_of(search), limit=limit,
         window=None if window is None else window.width,
     )  # fmt: skip
 
 
-def query(
+def query_of(
     network: Network,
     transportation: Transportation,
     moment: MomentLike,
@@ -285,19 +285,19 @@ def moment_of(search: Search) -> MomentLike:
     return TYPICAL if moment is None else moment.value
 
 
-def place_of(asked: Query, lng: float, lat: float) -> Snaps:
+def place_of(query: Query, lng: float, lat: float) -> Snaps:
     """Return where the place of a search meets the streets; `NotCoveredError` if it does not."""
-    found = asked.snap_at(np.array([lng]), np.array([lat]), is_origin=not asked.is_arrival)
+    found = query.snap_at(np.array([lng]), np.array([lat]), is_origin=not query.is_arrival)
     if found.status[0] != SNAPPED:
-        raise NotCoveredError(_why_not_snapped(asked, found))
+        raise NotCoveredError(_why_not_snapped(query, found))
     return found
 
 
-def _why_not_snapped(asked: Query, place: Snaps) -> str:
+def _why_not_snapped(query: Query, place: Snaps) -> str:
     """Return why the place of a search meets no street: what is in between, or how far the nearest one is."""
-    means, threshold = asked.snapped_to(is_origin=not asked.is_arrival), asked.snapping.threshold
+    means, threshold = query.snapped_to(is_origin=not query.is_arrival), query.snapping.threshold
     how = means.street.how
-    options = asked.network.streets, place.lng, place.lat, means, asked.snapping.accept_roads
+    options = query.network.streets, place.lng, place.lat, means, query.snapping.accept_roads
     near = float(metres_to_streets(*options, limit_m=threshold)[0])
     if near <= threshold:
         # Motorways are crossed where there is no other street, water never.
@@ -328,10 +328,10 @@ class Trips:
     others: Snaps
 
     @classmethod
-    def of(cls, asked: Query, lng: float, lat: float, lngs: FloatArray, lats: FloatArray) -> Trips:
+    def of(cls, query: Query, lng: float, lat: float, lngs: FloatArray, lats: FloatArray) -> Trips:
         """Return the trips between a place and others; `NotCoveredError` if the place has no street."""
-        place = place_of(asked, lng, lat)
-        return cls(asked, place, asked.snap_at(lngs, lats, is_origin=asked.is_arrival))
+        place = place_of(query, lng, lat)
+        return cls(query, place, query.snap_at(lngs, lats, is_origin=query.is_arrival))
 
     def take(self, positions: IndexArray) -> Trips:
         """Return the trips between the place and some of the others."""

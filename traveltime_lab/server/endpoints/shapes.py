@@ -14,9 +14,9 @@ from traveltime_lab.errors import BorderWarning
 from traveltime_lab.network.network import Network
 from traveltime_lab.runtime.interrupts import checkpoint
 from traveltime_lab.runtime.warnings import warnings_to
-from traveltime_lab.search import time_map
+from traveltime_lab.search import area_shapes
+from traveltime_lab.search.area_shapes import ShapeStyle
 from traveltime_lab.search.query import Query
-from traveltime_lab.search.time_map import ShapeStyle
 from traveltime_lab.server import formats
 from traveltime_lab.server.atlas import Atlas
 from traveltime_lab.server.contract import limits
@@ -65,18 +65,18 @@ def shape_results(atlas: Atlas, request: ShapesRequest, *, is_fast: bool, media:
         lng, lat = search.coords.lng, search.coords.lat
         detail = _detail_of(search, is_kept=media == formats.BOXES)
         if isinstance(search, DistanceMapSearch):
-            asked, limit = _distance_question(network, path, search), search.travel_distance
+            query, limit = _distance_question(network, path, search), search.travel_distance
         else:
             assert search.travel_time is not None
             limit = search.travel_time
-            asked, detail = question_of(network, path, search, limit=limit, is_fast=is_fast), detail.downgraded(limit)
+            query, detail = question_of(network, path, search, limit=limit, is_fast=is_fast), detail.downgraded(limit)
         style = _style_of(search, detail)
-        found = draw(asked, lng, lat, limit, style)
+        found = draw(query, lng, lat, limit, style)
         properties: dict[str, Any] = {}
-        wanted = (search.properties if isinstance(search, TimeMapSearch) else None) or ()
-        if "is_only_walking" in wanted:
-            properties["is_only_walking"] = _is_only_walking(asked, lng, lat, limit, style, found)
-        if "agencies" in wanted and asked.transit is None:
+        requested = (search.properties if isinstance(search, TimeMapSearch) else None) or ()
+        if "is_only_walking" in requested:
+            properties["is_only_walking"] = _is_only_walking(query, lng, lat, limit, style, found)
+        if "agencies" in requested and query.transit is None:
             # Streets have none; those of the rides of a shape are not known.
             properties["agencies"] = []
         return formats.ShapeResult(search.id, found, properties)
@@ -85,9 +85,9 @@ def shape_results(atlas: Atlas, request: ShapesRequest, *, is_fast: bool, media:
     return results + _combined(request, results)
 
 
-def draw(asked: Query, lng: float, lat: float, limit: int, style: ShapeStyle) -> shapely.MultiPolygon:
+def draw(query: Query, lng: float, lat: float, limit: int, style: ShapeStyle) -> shapely.MultiPolygon:
     """Return the shape around a place; `NotCoveredError` if the place has no street."""
-    shape = time_map.draw_shapes(asked, place_of(asked, lng, lat), (limit,), style)[0, 0]
+    shape = area_shapes.draw_shapes(query, place_of(query, lng, lat), (limit,), style)[0, 0]
     assert isinstance(shape, shapely.MultiPolygon)
     return shape
 
@@ -95,16 +95,16 @@ def draw(asked: Query, lng: float, lat: float, limit: int, style: ShapeStyle) ->
 def _distance_question(network: Network, path: str, search: DistanceMapSearch) -> Query:
     departure, arrival = (None, moment_of(search)) if is_arrival(path) else (moment_of(search), None)
     means = transportation_of(search.transportation)
-    return time_map.ask_distance(network, means, departure, arrival, snapping_of(search))
+    return area_shapes.distance_query(network, means, departure, arrival, snapping_of(search))
 
 
 def _is_only_walking(
-    asked: Query, lng: float, lat: float, limit: int, style: ShapeStyle, found: shapely.MultiPolygon
+    query: Query, lng: float, lat: float, limit: int, style: ShapeStyle, found: shapely.MultiPolygon
 ) -> bool:
     """Return whether a shape, found with the same arguments, is reached on foot without any vehicle."""
-    if asked.transit is None:
-        return asked.transportation.mode.is_only_walking
-    on_foot = Query.of(asked.question.on_foot, asked.network)
+    if query.transit is None:
+        return query.transportation.mode.is_only_walking
+    on_foot = Query.of(query.question.on_foot, query.network)
     # The area itself has warned of the border.
     with warnings_to(lambda _: None, BorderWarning):
         return bool(draw(on_foot, lng, lat, limit, style).equals(found))
@@ -130,7 +130,7 @@ def _style_of(search: DrawnSearch, detail: LevelOfDetail) -> ShapeStyle:
         options["polygons_filter"] = min(search.polygons_filter.limit, limits.MAX_POLYGONS)
     elif search.single_shape:
         options["polygons_filter"] = 1
-    return time_map.shape_style(detail, **options)
+    return area_shapes.shape_style(detail, **options)
 
 
 def _combined(request: ShapesRequest, results: list[formats.ShapeResult]) -> list[formats.ShapeResult]:

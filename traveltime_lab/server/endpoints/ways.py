@@ -64,23 +64,23 @@ class Ways:
     totals: list[dict[str, float] | None] | None = None
     routes: list[Route] | None = None
 
-    def entries(self, wanted: Collection[str]) -> Iterator[Properties]:
+    def entries(self, requested: Collection[str]) -> Iterator[Properties]:
         """Return the requested properties of each way."""
-        known: dict[str, Iterable[object]] = {**number_values(wanted, self.travel_time, self.distance)}
+        known: dict[str, Iterable[object]] = {**number_values(requested, self.travel_time, self.distance)}
         if self.breakdowns is not None:
             known["distance_breakdown"] = self.breakdowns
         if self.totals is not None:
             known["fares"] = [UNSET if each is None else {"tickets_total": tickets_total(each)} for each in self.totals]
-        if self.routes is not None and "fares" in wanted:
+        if self.routes is not None and "fares" in requested:
             known["fares"] = [fares_entry(route) or UNSET for route in self.routes]
-        if self.routes is not None and "route" in wanted:
+        if self.routes is not None and "route" in requested:
             known["route"] = [_route(route) for route in self.routes]
         last = max((ON_THE_WIRE.index(name) for name in known), default=0)
         return map(Properties, *(known.get(name, repeat(UNSET, self.other.size)) for name in ON_THE_WIRE[: last + 1]))
 
-    def by_place(self, wanted: Collection[str]) -> tuple[Int64Array, Iterable[Sequence[Properties]]]:
+    def by_place(self, requested: Collection[str]) -> tuple[Int64Array, Iterable[Sequence[Properties]]]:
         """Return the positions of the places that are reached, and the requested properties of the ways to each."""
-        entries, first = self.entries(wanted), np.flatnonzero(np.diff(self.other, prepend=-1))
+        entries, first = self.entries(requested), np.flatnonzero(np.diff(self.other, prepend=-1))
         if first.size == self.other.size:
             return self.other, zip(entries, strict=True)
         every = list(entries)
@@ -88,7 +88,7 @@ class Ways:
 
 
 def find_ways(
-    trips: Trips, limit: int | None, wanted: Collection[str], n_best: int = 1, *, is_fast: bool = False
+    trips: Trips, limit: int | None, requested: Collection[str], n_best: int = 1, *, is_fast: bool = False
 ) -> Ways:
     """
     Return the ways of a search.
@@ -99,7 +99,7 @@ def find_ways(
         With a window, the times are the least of it.
     limit : int, optional
         Seconds; None for any time that routes may take.
-    wanted : collection of str
+    requested : collection of str
         Names of properties.
     n_best : int, default 1
         Largest number of ways to a place, with a window.
@@ -109,26 +109,26 @@ def find_ways(
     """
     if not len(trips.others):
         return Ways(_NOTHING, _NOTHING)
-    is_by_mode, is_by_timetable = "distance_breakdown" in wanted, trips.query.transit is not None
+    is_by_mode, is_by_timetable = "distance_breakdown" in requested, trips.query.transit is not None
     is_by_ferry = not is_by_timetable and not MODES[trips.query.transportation.type].is_on_streets
-    if limit is None or (not is_fast and not {"route", "fares"}.isdisjoint(wanted)) or (is_by_mode and is_by_ferry):
+    if limit is None or (not is_fast and not {"route", "fares"}.isdisjoint(requested)) or (is_by_mode and is_by_ferry):
         return _routed(trips, limit, n_best, is_by_mode=is_by_mode)
     if is_by_timetable and (is_by_mode or n_best > 1):
-        return _outlined(trips, limit, wanted, n_best)
-    return _reached(trips, limit, wanted)
+        return _outlined(trips, limit, requested, n_best)
+    return _reached(trips, limit, requested)
 
 
-def _reached(trips: Trips, limit: int, wanted: Collection[str]) -> Ways:
+def _reached(trips: Trips, limit: int, requested: Collection[str]) -> Ways:
     """Return ways with times, distances and totals."""
-    query = replace(trips.query, needs_length=wants_length(wanted) or "distance_breakdown" in wanted)
+    query = replace(trips.query, needs_length=wants_length(requested) or "distance_breakdown" in requested)
     found = reachable_pairs(query, trips.pairs, limit)
     other = trips.other_of(poured(found.origins), poured(found.destinations)).astype(np.int64)
     metres = half_up(poured(found.metres)).astype(np.int64) if query.needs_length else None
     breakdowns = None
-    if metres is not None and "distance_breakdown" in wanted:
+    if metres is not None and "distance_breakdown" in requested:
         mode = query.transportation.street.leg
         breakdowns = [[{"mode": mode, "distance": each}] for each in metres.tolist()]
-    totals = _totals(replace(trips.take(other), query=query)) if "fares" in wanted else None
+    totals = _totals(replace(trips.take(other), query=query)) if "fares" in requested else None
     return Ways(other, poured(found.seconds).astype(np.int64), metres, breakdowns, totals)
 
 
@@ -152,11 +152,11 @@ def _totals(trips: Trips) -> list[dict[str, float] | None] | None:
     return totals
 
 
-def _outlined(trips: Trips, limit: int, wanted: Collection[str], n_best: int) -> Ways:
+def _outlined(trips: Trips, limit: int, requested: Collection[str], n_best: int) -> Ways:
     """Return ways by timetable with times, and with distances, also by mode."""
-    is_by_mode, transit = "distance_breakdown" in wanted, trips.query.transit
+    is_by_mode, transit = "distance_breakdown" in requested, trips.query.transit
     assert transit is not None
-    query = replace(trips.query, needs_length=wants_length(wanted) and not is_by_mode)
+    query = replace(trips.query, needs_length=wants_length(requested) and not is_by_mode)
     found = pair_times(query, trips.pairs, limit, n_best=n_best)
     rows = np.flatnonzero(found.labels != UNREACHED)
     pairs, labels = found.pairs.take(rows), found.labels[rows]

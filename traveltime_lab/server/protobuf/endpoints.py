@@ -32,7 +32,7 @@ from traveltime_lab.server.endpoints.searches import (
     RefusedError,
     Trips,
     first_answer,
-    query,
+    query_of,
 )
 from traveltime_lab.server.endpoints.table import Endpoint
 from traveltime_lab.server.endpoints.ways import Ways, find_ways
@@ -212,7 +212,7 @@ def _maps(call: Call, lng: float, lat: float) -> list[Map]:
     return covering
 
 
-def _told(error: TravelTimeError | RefusedError) -> Exception:
+def _as_failure(error: TravelTimeError | RefusedError) -> Exception:
     """Return the failure that an error of the engine means."""
     if isinstance(error, RefusedError):
         return ProtoFailure("UNKNOWN", "there are no fares for the places of the search")
@@ -257,14 +257,14 @@ def _matrix(call: Call) -> Answer:
             if 0 in properties and not item.has_fares:
                 raise RefusedError(NO_FARES, "")
             limit = max(travel_time, 1)
-            asked = query(item.network, transportation, TYPICAL, is_arrival=search.is_arrival, limit=limit)
-            trips = Trips.of(asked, lng, lat, lngs[inside], lats[inside])
+            query = query_of(item.network, transportation, TYPICAL, is_arrival=search.is_arrival, limit=limit)
+            trips = Trips.of(query, lng, lat, lngs[inside], lats[inside])
             return inside, find_ways(trips, limit, {_PROPERTIES[number] for number in properties}, is_fast=True)
 
         try:
             inside, found = first_answer(choices, ask)
         except (TravelTimeError, RefusedError) as error:
-            raise _told(error) from error
+            raise _as_failure(error) from error
     checkpoint()
     with call.lap("encode"):
         seconds = np.full(lats.size, -1, np.int64)
@@ -304,15 +304,15 @@ def _cells(call: Call, system: Grid, resolutions: tuple[int, int]) -> Answer:
             no_water = search.message.removeWaterBodies or not search.message.HasField("removeWaterBodies")
 
             def ask(item: Map) -> CellTimes:
-                asked = query(item.network, transportation, TYPICAL, is_arrival=search.is_arrival, limit=limit)
-                return find_cells(asked, lng, lat, system, resolution, travel_time, no_water)
+                query = query_of(item.network, transportation, TYPICAL, is_arrival=search.is_arrival, limit=limit)
+                return find_cells(query, lng, lat, system, resolution, travel_time, no_water)
 
             found = first_answer(_maps(call, lng, lat), ask)
         except TravelTimeError as error:
-            raise _told(error) from error
+            raise _as_failure(error) from error
     with call.lap("encode"):
-        wanted = {name: getattr(found, name) for name in (_STATISTICS[number] for number in properties)}
-        return Answer(messages.cells_response(system, found.cell.tolist(), wanted), MEDIA)
+        requested = {name: getattr(found, name) for name in (_STATISTICS[number] for number in properties)}
+        return Answer(messages.cells_response(system, found.cell.tolist(), requested), MEDIA)
 
 
 def _geohash(call: Call) -> Answer:
