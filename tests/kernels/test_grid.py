@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.ndimage import distance_transform_cdt
 
+from tests.support.oracles import none_near
 from traveltime_lab.kernels.street import nearest, ties
 from traveltime_lab.kernels.street.grid import Grid, build_grid, cell_at, empty_rings
 
@@ -73,7 +74,7 @@ def tied(x: np.ndarray, y: np.ndarray, limit: float, grid: Grid, *, is_kept: boo
     found, near = nearest.nearest_segments(*here, *rules)
     n = grid.ends.shape[0]
     parts = ties.Parts(np.zeros(n), np.ones(n), grid.edge, np.ones(2 * n, np.bool_))
-    return ties.tied_places(*here, found, near if is_kept else nearest.none_near(x.size), *rules, parts)
+    return ties.tied_places(*here, found, near if is_kept else none_near(x.size), *rules, parts)
 
 
 @settings(max_examples=25, deadline=None)

@@ -14,6 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import traveltime_lab as tl
+from tests.support.oracles import none_near
 from tests.support.worlds import FRAME, at, world
 from traveltime_lab.crs import wrap_degrees
 from traveltime_lab.kernels.street import nearest, nearest_raster, raster_barriers, ties
@@ -469,6 +470,6 @@ def test_rasters_find_the_streets_that_points_find(helsinki, x, y, step, limit, 
     assert np.array_equal(cells, np.flatnonzero(tied))
     kept, searched = (
         ties.tied_cells(centres, on_raster, cells, some, float(limit), index.grid, *rules, index.parts)
-        for some in (near, nearest.none_near(cells.size))
+        for some in (near, none_near(cells.size))
     )
     assert all(map(np.array_equal, kept, searched))

@@ -111,20 +111,20 @@ def test_a_request_keeps_the_networks_that_it_began_with(
     from traveltime_lab.server.endpoints import searches
 
     begun, go = threading.Event(), threading.Event()
-    query, found = searches.query, []
+    query_of, found = searches.query_of, []
 
     def slow(*given: Any, **more: Any) -> Any:
         if threading.current_thread().name.startswith("traveltime_lab.server_"):
             begun.set()
             assert go.wait(30)
-        return query(*given, **more)
+        return query_of(*given, **more)
 
     with serve({"here": streets["short"]}, credentials=[PAIR]) as url:
         (short,) = metres(url)
         with monkeypatch.context() as patch:
             for module in list(sys.modules.values()):
-                if getattr(module, "query", None) is query:
-                    patch.setattr(module, "query", slow)
+                if getattr(module, "query_of", None) is query_of:
+                    patch.setattr(module, "query_of", slow)
             asking = threading.Thread(target=lambda: found.append(metres(url, n_searches=3)))
             asking.start()
             assert begun.wait(30)

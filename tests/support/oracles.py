@@ -17,6 +17,7 @@ import networkx as nx
 import numpy as np
 import shapely
 
+from traveltime_lab.kernels.street.nearest import Near
 from traveltime_lab.network.network import Network
 from traveltime_lab.streets import costs
 from traveltime_lab.streets.snapping import Snaps
@@ -408,3 +409,8 @@ def outlines_by_contourpy(values: np.ndarray, limit: float, *, step: float, clea
             for ring in [np.split(each, cuts[1:-1].astype(int))]
         ]
     )
+
+
+def none_near(n: int) -> Near:
+    """Return no segments near points, so that a search for ties looks for them itself."""
+    return Near(np.zeros(n + 1, np.int64), np.empty(0, np.int32), np.empty(0), np.empty(0))
