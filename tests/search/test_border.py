@@ -171,14 +171,29 @@ def test_travel_times_that_differ_are_flagged(town: Path, whole: Network, mode: 
     homes, shops = points.iloc[:30], points.iloc[30:]
     part = built(town, box)
     found, expected = (
-        tl.time_filter(each, homes, shops, travel_time=1200, transportation=mode) for each in (part, whole)
+        tl.time_filter(
+            each, homes, shops, travel_time=1200, transportation=mode, properties=["travel_time", "reaches_border"]
+        )
+        for each in (part, whole)
     )
     before, after = (each["travel_time"].fillna(-1).to_numpy(int) for each in (found, expected))
-    assert ((before == after) | flags(found)).all()
-    # Forms without the column warn of as many.
+    assert ((before == after) | found["reaches_border"].to_numpy(bool)).all()
+
+
+def test_pairs_are_flagged_on_request(town: Path) -> None:
+    part = built(town, (*place(5.5, 5.5), *place(20.5, 20.5)), has_buses=True)
+    places, more = [place(6, 6), place(17, 15)], ["travel_time", "reaches_border"]
+    assert "reaches_border" not in tl.time_filter(part, places, places, travel_time=600, transportation="walking")
+    unknown = tl.time_filter(
+        tl.sample_network(), tl.sample_points(), tl.sample_points(), travel_time=600, properties=more
+    )
+    assert unknown["reaches_border"].isna().all()
     for form in ("matrix", "sparse"):
-        with pytest.warns(tl.BorderWarning, match="may be shorter"):
-            tl.time_filter(part, homes, shops, travel_time=1200, transportation=mode, form=form)
+        with pytest.raises(tl.InputError, match="use form='pairs'"):
+            tl.time_filter(part, places, places, travel_time=600, properties=more, form=form)
+    bus = {"transportation": "public_transport", "departure_time": MORNING}
+    with pytest.raises(tl.UnsupportedError, match="streets only"):
+        tl.time_filter(part, places, places, travel_time=600, properties=more, **bus)
 
 
 def test_places_far_from_the_border_are_not_flagged(town: Path) -> None:

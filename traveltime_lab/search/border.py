@@ -5,10 +5,11 @@ Flag the answers that a larger extract may change, as they reach the border of t
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
+import pandas as pd
 import shapely
 
 from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray
@@ -27,8 +28,6 @@ from traveltime_lab.transit.field import TransitField
 
 #: Column of results.
 COLUMN: Final = "reaches_border"
-#: Seconds by which rounding may shorten a travel time.
-_ROUNDED: Final = 0.5
 
 
 def is_known(query: Query) -> bool:
@@ -94,34 +93,6 @@ def within(query: Query, way: FloatArray, limits: Sequence[int], more: float = 0
     return found
 
 
-def in_matrix(query: Query, starts: Snaps, ends: Snaps, seconds: AnyArray) -> int:
-    """
-    Return how many travel times of a matrix a way across the border may shorten.
-
-    Parameters
-    ----------
-    query : Query
-        A query without a timetable, to a network whose border is known.
-    starts, ends : Snaps
-    seconds : float32 array of shape (n_origins, n_destinations)
-        NaN if unreachable.
-    """
-    leave, enter = _both(query, starts, ends)
-    number, nearest = 0, enter.min(initial=np.inf)
-    for row in np.flatnonzero(leave + nearest <= query.limit + _ROUNDED).tolist():
-        # Unreachable destinations are compared with the limit.
-        number += int((leave[row] + enter <= np.fmin(seconds[row], query.limit) + _ROUNDED).sum())
-    return number
-
-
-def in_parts(query: Query, starts: Snaps, ends: Snaps, parts: Iterable[tuple[AnyArray, AnyArray, AnyArray]]) -> int:
-    """Return the same for reachable pairs, given as parts: origins, destinations, seconds."""
-    leave, enter = _both(query, starts, ends)
-    return sum(
-        int((leave[origin] + enter[destination] <= seconds + _ROUNDED).sum()) for origin, destination, seconds in parts
-    )
-
-
 def _both(query: Query, starts: Snaps, ends: Snaps) -> tuple[FloatArray, FloatArray]:
     """Return the ways from origins to the border, and from there to destinations."""
     return (
@@ -130,18 +101,25 @@ def _both(query: Query, starts: Snaps, ends: Snaps) -> tuple[FloatArray, FloatAr
     )
 
 
-def of_pairs(query: Query, pairs: Pairs, labels: AnyArray, is_reached: BoolArray) -> BoolArray:
+def of_pairs(query: Query, pairs: Pairs, labels: AnyArray, is_reached: BoolArray) -> pd.arrays.BooleanArray:
     """
     Return whether a way across the border may be faster than that of each pair, or the only one within the limit.
 
     Parameters
     ----------
     query : Query
-        A query without a timetable, to a network whose border is known.
+        A query without a timetable.
     pairs : Pairs
     labels : int64 array of shape (n_pairs,)
     is_reached : bool array of shape (n_pairs,)
+
+    Returns
+    -------
+    boolean array of shape (n_pairs,)
+        NA if the border of the network is not known.
     """
+    if not is_known(query):
+        return pd.array([None] * is_reached.size, dtype="boolean")
     streets, graph = query.network.streets, query.graph
     leave, enter = _both(query, pairs.starts, pairs.ends)
     unit = 100.0 if graph.metric == "distance" else 1000.0
@@ -152,7 +130,7 @@ def of_pairs(query: Query, pairs: Pairs, labels: AnyArray, is_reached: BoolArray
     ways = border.times_to_border(streets, graph, query.transportation, query.snapping, is_arrival=False)
     for snaps, rows in ((pairs.starts, pairs.origin_of), (pairs.ends, pairs.destination_of)):
         found |= border.are_uncertain(streets, ways, snaps, query.snapping)[rows]
-    return found
+    return pd.arrays.BooleanArray(found, np.zeros(found.size, np.bool_))
 
 
 def of_areas(
@@ -196,17 +174,6 @@ def warn_of_origins(query: Query, is_flagged: BoolArray) -> None:
     if is_flagged.any():
         number, total = int(is_flagged.any(axis=1).sum()), len(is_flagged)
         _warn(query, number, total, "area in reach", "areas in reach", None)
-
-
-def warn_of_times(query: Query, number: int, total: int) -> None:
-    """Warn of travel times that a way across the border may shorten."""
-    if number:
-        times = "travel time" if total == 1 else "travel times"
-        msg = (
-            f"{number:,} of {total:,} {times} may be shorter by a way across the border of the streets"
-            f"{_where(query)}, beyond which streets are missing: build the network from a larger extract"
-        )
-        warn(msg, BorderWarning)
 
 
 def _warn(query: Query, number: int, total: int, one: str, several: str, km: int | None) -> None:

@@ -92,8 +92,9 @@ def time_filter(
     properties : sequence of str, optional
         Any of ``travel_time``, ``distance`` (along the fastest route, including the walks between points and streets),
         ``route`` (the line of the fastest route), ``snap_distance``, with a window ``share``, and with a timetable
-        ``on_foot`` (whether the whole trip is walked; ``form="pairs"`` only). With percentiles it may be empty, which
-        saves the search for the shortest travel time in the window. Default: ``("travel_time",)``, or of a matrix with
+        ``on_foot`` (whether the whole trip is walked; ``form="pairs"`` only), on streets ``reaches_border`` (whether a
+        larger extract may have a faster trip; ``form="pairs"`` only). With percentiles it may be empty, which saves the
+        search for the shortest travel time in the window. Default: ``("travel_time",)``, or of a matrix with
         percentiles none, so that one percentile gives a plain matrix.
     pairs : {"all", "aligned"} or DataFrame, default "all"
         ``"all"`` combines all origins with all destinations, ``"aligned"`` the first origin with the first destination
@@ -126,9 +127,9 @@ def time_filter(
         is among `properties`, otherwise the destination. With a window also ``departure_time`` and ``arrival_time``;
         with percentiles one column each, such as ``travel_time_p80`` (Int32, s); with ``share`` the share of departures
         that reach the destination (float64, 0 to 1); with ``on_foot`` whether the trip is walked (boolean, NA if
-        unreachable). If the border of the extract is known, and without a timetable, ``reaches_border`` (bool): whether
-        a way across it may be faster, or the only one within the limit. It is a bound: the way to the border and the
-        way from there are no longer than the travel time, whatever is in between.
+        unreachable); with ``reaches_border`` whether a way across the border of the extract may be faster, or the only
+        one within the limit (boolean, NA if the border is not known). It is a bound: the way to the border and the way
+        from there are no longer than the travel time, whatever is in between.
         ``matrix``: float32, NaN if unreachable, with ``origins.index`` as rows and ``destinations.index`` as columns;
         if there are several properties, they are the first level of the columns.
         ``sparse``: the reachable rows of ``pairs`` without ``reason`` and geometry.
@@ -152,8 +153,6 @@ def time_filter(
     -----
     UserWarning
         If `travel_time` is a number below 60: the unit is seconds.
-    BorderWarning
-        If travel times have ``reaches_border``; in matrices and sparse tables, too, which do not have the column.
 
     See Also
     --------
@@ -228,31 +227,12 @@ def time_filter(
     with watched(progress, n_pairs * _n_passes(query, properties, form), "Travel times", "pair"):
         if form == "matrix":
             blocks = query.blocks(snapped.starts, snapped.ends, query.limit, engine)
-            table = _wide(query, properties, starts, ends, blocks)
-            _warn_of_matrix(query, snapped, table, properties)
-            return table
+            return _wide(query, properties, starts, ends, blocks)
         if form == "sparse":
             reachable = reachable_pairs(query, snapped, query.limit, engine=engine)
-            _warn_of_sparse(query, reachable)
             return sparse_table(reachable, starts, ends, properties, query.percents)
         found = pair_times(query, snapped, query.limit, n_best=n_best, engine=engine)
         return _long(query, properties, starts, ends, found)
-
-
-def _warn_of_matrix(query: Query, pairs: Pairs, table: pd.DataFrame, properties: tuple[str, ...]) -> None:
-    """Warn of travel times of a matrix that a way across the border may shorten."""
-    if query.transit is None and border.is_known(query) and "travel_time" in properties:
-        seconds = table if len(properties) == 1 else table["travel_time"]
-        number = border.in_matrix(query, pairs.starts, pairs.ends, seconds.to_numpy())
-        border.warn_of_times(query, number, seconds.size)
-
-
-def _warn_of_sparse(query: Query, found: ReachablePairs) -> None:
-    """Warn of travel times of a table of reachable pairs that a way across the border may shorten."""
-    if query.transit is None and border.is_known(query):
-        parts = zip(found.origins, found.destinations, found.seconds, strict=True)
-        number = border.in_parts(query, found.starts, found.ends, parts)
-        border.warn_of_times(query, number, sum(part.size for part in found.seconds))
 
 
 def _on_foot(query: TransitQuery, pairs: Pairs, labels: Int64Array) -> pd.arrays.BooleanArray:
@@ -294,9 +274,8 @@ def _long(
     if query.transit is not None and "on_foot" in properties:
         columns["on_foot"] = _on_foot(query.transit, pairs, labels)
     columns["reason"] = reasons_of(query, pairs, is_reached)
-    if query.transit is None and border.is_known(query):
-        columns[border.COLUMN] = flagged = border.of_pairs(query, pairs, labels, is_reached)
-        border.warn_of_times(query, int(flagged.sum()), flagged.size)
+    if border.COLUMN in properties:
+        columns[border.COLUMN] = border.of_pairs(query, pairs, labels, is_reached)
     if "route" in properties and lines is not None:
         geometry = lines
     elif "route" in properties:
@@ -334,9 +313,14 @@ def table_query(
     )  # fmt: skip
     if query.transit is not None:
         _check_transit_table(query.transit, properties, form, engine)
+        if border.COLUMN in properties:
+            msg = f"{border.COLUMN} of travel times is for streets only; with a timetable, `time_map` has it"
+            raise UnsupportedError(msg)
     elif "on_foot" in properties:
         msg = f"on_foot needs a timetable; transportation {query.transportation.type!r} has none. Leave it out"
         raise InputError(msg)
+    if form != "pairs" and border.COLUMN in properties:
+        raise InputError(f"form={form!r} cannot contain {border.COLUMN}; use form='pairs'")
     if form != "pairs" and "route" in properties:
         msg = f"form={form!r} cannot contain routes; use form='pairs'"
         raise InputError(msg)
