@@ -130,6 +130,19 @@ def test_lines_follow_the_shapes(porto_alegre: tl.Network, feeds: dict[str, dict
         near = [stops[trips.loc[trip, side]] for side in ("first_stop", "last_stop")]
         gaps += shapely.distance(ends, near).tolist()
     assert np.median(gaps) < 20, "lines end at the stops"
+    # No line is much shorter than the way from stop to stop, as that of a loop cut at its beginning would be.
+    timetable = porto_alegre.timetable
+    assert timetable is not None
+    pattern = pd.Series(timetable.hot.trip_pattern, timetable.column("trips", "trip_id").astype(str)).loc[trips.index]
+    xy = np.column_stack(
+        porto_alegre.frame.to_xy(*(timetable.column("stops", name) for name in ("stop_lon", "stop_lat")))
+    )
+    shares = []
+    for own, line in zip(pattern, metric, strict=True):
+        at = timetable.pattern_stop[timetable.pattern_indptr[own] : timetable.pattern_indptr[own + 1]]
+        shares.append(line.length / np.hypot(*np.diff(xy[at], axis=0).T).sum())
+    assert min(shares) > 0.69, "of one line the shape ends before its stops do"
+    assert np.mean(np.array(shares) > 0.9) > 0.98
     routes = porto_alegre.routes_frame(date=DAY)
     assert (routes.geometry.geom_type == "MultiLineString").all() and routes.crs == trips.crs == "EPSG:4326"
     for row in routes.iloc[::20].itertuples():

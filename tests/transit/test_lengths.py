@@ -311,19 +311,64 @@ def test_lengths_of_walks_around_stops_are_those_of_searches(
         assert found.tolist() == replace(side, walks=None).link_lengths(*everything, by_stop=by_stop).tolist()
 
 
-def nearest_along(line: np.ndarray, along: np.ndarray, point: np.ndarray, begin: float) -> float:
-    """Return the first place along a line, not before `begin`, that is nearest to a point."""
-    size, steps = np.diff(along), np.diff(line, axis=0)
-    kept = np.flatnonzero((along[1:] > begin) & (size > 0.0))
-    if not kept.size:
-        return begin
-    part = ((point - line[kept]) * steps[kept]).sum(axis=1) / (steps[kept] ** 2).sum(axis=1)
-    part = np.clip(part, np.maximum((begin - along[kept]) / size[kept], 0.0), 1.0)
-    away = np.hypot(*(line[kept] + part[:, None] * steps[kept] - point).T)
-    first = int(np.flatnonzero(away <= away.min() + 1e-9)[0])
-    if begin == 0.0:
-        assert away[first] == pytest.approx(shapely.LineString(line).distance(shapely.Point(point)), abs=2e-9)
-    return float(along[kept[first]] + part[first] * size[kept[first]])
+def distances(line: np.ndarray, along: np.ndarray, places: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """Return how far places along a line are from points."""
+    there = np.column_stack([np.interp(places, along, line[:, k]) for k in (0, 1)])
+    return np.asarray(np.hypot(*(there - points).T))
+
+
+def places_of(line: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the length up to each point of a line, and the places of points along it."""
+    along, found = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(line, axis=0).T))]), np.empty(len(points))
+    ride_lines.places_along(*(np.ascontiguousarray(each) for each in (*line.T, along, *points.T)), found)
+    return along, found
+
+
+coordinates = st.tuples(*[st.integers(-50, 50).map(lambda value: value / 100)] * 2)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(coordinates, min_size=2, max_size=7), st.lists(coordinates, min_size=1, max_size=5))
+def test_places_along_a_line_are_in_order_and_the_nearest_where_these_are(line: Any, points: Any) -> None:
+    line, points = np.array(line), np.array(points)
+    along, found = places_of(line, points)
+    if along[-1] == 0.0:
+        assert np.isnan(found).all()
+        return
+    assert (np.diff(found) >= 0.0).all() and 0.0 <= found.min() <= found.max() <= along[-1] + 1e-12
+    away = distances(line, along, found, points)
+    drawn = shapely.LineString(line)
+    least = shapely.distance(drawn, shapely.points(points))
+    assert (away >= least - 1e-9).all()
+    nearest = shapely.line_locate_point(drawn, shapely.points(points))
+    if (np.diff(nearest) >= 0.0).all():
+        assert away == pytest.approx(least, abs=1e-7)
+    # Places of which each is the nearest after that before it are no better.
+    greedy, begin = 0.0, 0.0
+    for point in points:
+        some = np.unique(np.concatenate([np.linspace(begin, along[-1], 200), along[along >= begin]]))
+        there = distances(line, along, some, np.broadcast_to(point, (some.size, 2)))
+        begin = some[int(there.argmin())]
+        greedy += there.min()
+    assert away.sum() <= greedy + 0.02
+
+
+def test_a_loop_is_followed_although_its_first_stop_is_nearest_to_its_end() -> None:
+    line = np.array([(0, 0), (3000, 0), (3000, 20), (-50, 20), (-50, 45), (0, 45)]) * 1e-5
+    stops = np.array([(0, 23), (3000, 0), (0, 40)]) * 1e-5
+    assert distances(line, *places_of(line, stops[:1]), stops[:1])[0] < 23e-5
+    along, found = places_of(line, stops)
+    assert found == pytest.approx(np.array([0, 3000, along[-1] * 1e5]) * 1e-5, abs=1e-9)
+
+
+def test_stops_without_coordinates_have_no_place_and_many_stops_are_placed_one_by_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    line, stops = np.array([(0, 0), (1, 0), (1, 1)]), np.array([(0.2, 0.1), (np.nan, 0.0), (1.1, 0.5)])
+    assert places_of(line, stops)[1] == pytest.approx([0.2, np.nan, 1.5], nan_ok=True)
+    many = np.column_stack([np.linspace(0.0, 1.0, 6001), np.zeros(6001)])
+    stops = many[:-1] + np.array([0.0, 0.1])
+    assert places_of(many, stops)[1] == pytest.approx(stops[:, 0], abs=1e-9), "36 million combinations"
 
 
 def line_of_ride(network: tl.Network, trip: int, first: int, last: int) -> np.ndarray:
@@ -343,12 +388,13 @@ def line_of_ride(network: tl.Network, trip: int, first: int, last: int) -> np.nd
     if len(line) < 2:
         return straight
     at = int(t.course_indptr[course])
-    ends = t.course_along[[at + first, at + last]].astype(np.float64)
-    along = t.shape_along[rows]
-    if not (np.isfinite(ends).all() and np.isfinite(along).all() and along[-1] > along[0]):
-        along = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(line, axis=0).T))])
-        start = nearest_along(line, along, straight[0], 0.0)
-        ends = np.array([start, nearest_along(line, along, straight[-1], start)])
+    given = t.course_along[at : at + int(np.diff(t.pattern_indptr)[pattern])].astype(np.float64)
+    along, ends = t.shape_along[rows], given[[first, last]]
+    if not (np.isfinite(given).all() and np.isfinite(along).all() and along[-1] > along[0]):
+        every = t.pattern_stop[begin : begin + given.size]
+        points = np.column_stack([t.column("stops", "stop_lon")[every], t.column("stops", "stop_lat")[every]])
+        along, places = places_of(line, points)
+        ends = places[[first, last]]
     if not ends[0] < ends[1]:
         return straight
     inner = (along > ends[0]) & (along < ends[1])

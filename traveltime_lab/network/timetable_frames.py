@@ -300,11 +300,6 @@ def _line(timetable: Timetable, lines: ride_lines.TripLines, trip: int) -> Float
     """Return the line of a trip from its first to its last stop, without stops that have no coordinates."""
     n = int(timetable.trip_indptr[trip + 1] - timetable.trip_indptr[trip])
     line = ride_lines.trip_line(lines, trip, 0, n - 1)
-    course = lines.trip_course[trip]
-    if course >= 0 and lines.course_shape[course] >= 0 and len(line) == n > 2:
-        # Straight from stop to stop although there is a shape: on a loop, both ends are at one place of the shape.
-        line = np.concatenate([ride_lines.trip_line(lines, trip, k, k + 1) for k in range(n - 1)])
-        line = line[np.append(True, (line[1:] != line[:-1]).any(axis=1))]
     return cast(FloatArray, line[np.isfinite(line).all(axis=1)])
 
 

@@ -34,6 +34,11 @@ def _trip_lines(t: Timetable) -> TripLines:
     filled = np.flatnonzero(np.diff(t.shape_indptr) > 0)
     grows = np.zeros(n_shapes, np.bool_)
     grows[filled] = t.shape_along[t.shape_indptr[filled + 1] - 1] > t.shape_along[t.shape_indptr[filled]]
+    # Places are distances where all stops of a course have one; others are found when they are needed.
+    is_measured = np.append(is_finite & grows, False)[t.course_shape]  # -1 is no shape
+    course_of = np.repeat(np.arange(t.course_shape.size), np.diff(t.course_indptr))
+    is_measured[course_of[~np.isfinite(t.course_along)]] = False
+    place = np.where(is_measured[course_of], t.course_along.astype(np.float64), ride_lines.UNKNOWN_PLACE)
     return TripLines(
         array(t.hot.trip_pattern, np.int32),
         array(t.trips["course_idx"].to_numpy(), np.int32),
@@ -42,13 +47,13 @@ def _trip_lines(t: Timetable) -> TripLines:
         array(t.column("stops", "stop_lon"), np.float64),
         array(t.column("stops", "stop_lat"), np.float64),
         array(t.course_indptr, np.int64),
-        array(t.course_along, np.float32),
+        array(place, np.float64),
+        array(is_measured, np.bool_),
         array(t.course_shape, np.int32),
         array(t.shape_indptr, np.int64),
         array(t.shape_lng, np.float64),
         array(t.shape_lat, np.float64),
         array(t.shape_along, np.float64),
-        is_finite & grows,
         ride_lines.shape_degrees(
             array(t.shape_indptr, np.int64), array(t.shape_lng, np.float64), array(t.shape_lat, np.float64)
         ),

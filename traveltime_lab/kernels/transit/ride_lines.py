@@ -1,9 +1,11 @@
 """
 Cut the lines of rides out of the shapes of trips, and measure them.
 
-A ride follows the shape of its trip between the places of its two stops, by ``shape_dist_traveled`` or, without it, by
-the points of the shape nearest to the stops, the second after the first. Without a shape it is straight from stop to
-stop. Routes take their lines and lengths from here, and so do distances without routes: they are equal.
+A ride follows the shape of its trip between the places of its two stops. These are given by ``shape_dist_traveled`` for
+all stops of a trip; without it they are the places along the shape, none before that of the stop before it, whose
+distances to the stops have the least sum. So a stop that a loop passes twice, or that is beside the way back, is where
+the stops around it allow. Without a shape a ride is straight from stop to stop. Routes take their lines and lengths
+from here, and so do distances without routes: they are equal.
 """
 
 from __future__ import annotations
@@ -24,6 +26,11 @@ _MOST_CM = 2**31 - 2
 #: Places along a shape whose distances to a stop differ by less are equally near: a tenth of a millimetre (assumed).
 #: Shapes that go along a street twice have two such places.
 SAME_DEGREES = 1e-9
+#: Most combinations of stops and segments for which places are searched together: 240 MB. With more, each is the
+#: nearest one after that before it.
+_MOST_PLACES = 20_000_000
+#: Place of a stop that is not known yet.
+UNKNOWN_PLACE = -1.0
 
 
 class TripLines(NamedTuple):
@@ -36,13 +43,13 @@ class TripLines(NamedTuple):
     stop_lng: np.ndarray  # float64 (n_stops,)
     stop_lat: np.ndarray  # float64 (n_stops,)
     course_indptr: np.ndarray  # int64 (n_courses + 1,), of the positions of a course
-    course_along: np.ndarray  # float32, shape_dist_traveled of the stops, NaN where not given
+    course_place: np.ndarray  # float64, place of each stop along its shape, NaN for none, or UNKNOWN_PLACE; changed
+    is_measured: np.ndarray  # bool (n_courses,), whether places are shape_dist_traveled, and not degrees
     course_shape: np.ndarray  # int32 (n_courses,), -1 for none
     shape_indptr: np.ndarray  # int64 (n_shapes + 1,)
     shape_lng: np.ndarray  # float64 (n_points,)
     shape_lat: np.ndarray  # float64 (n_points,)
     shape_along: np.ndarray  # float64 (n_points,), shape_dist_traveled
-    is_measured: np.ndarray  # bool (n_shapes,), whether shape_dist_traveled is given and grows
     shape_degrees: np.ndarray  # float64 (n_points,), length of the shape up to the point, in degrees
 
 
@@ -106,6 +113,64 @@ def _nearest_along(lng, lat, along, x, y, begin):
 
 
 @kernel
+def places_along(lng, lat, along, x, y, out):
+    """
+    Find the places along a line, in order, whose distances to some points have the least sum.
+
+    Parameters
+    ----------
+    lng, lat, along : float64 arrays of shape (n_points,)
+        The line, and its length up to each of its points.
+    x, y : float64 arrays of shape (n,)
+        Points in order; those without coordinates get no place.
+    out : float64 array of shape (n,)
+        Overwritten with the places, NaN for none. The first of several equal sums is taken.
+    """
+    n_segments, some = lng.size - 1, np.flatnonzero(np.isfinite(x) & np.isfinite(y))
+    out[:] = np.nan
+    if some.size * n_segments > _MOST_PLACES:
+        begin = 0.0
+        for i in some:
+            begin = _nearest_along(lng, lat, along, x[i], y[i], begin)
+            out[i] = begin
+        return
+    # For each point and segment: the place in it, the segment of the point before, and the least sum of distances.
+    place = np.empty((some.size, n_segments), np.float64)
+    back = np.empty((some.size, n_segments), np.int32)
+    cost, before = np.zeros(n_segments, np.float64), np.empty(n_segments, np.float64)
+    for row in range(some.size):
+        before[:] = cost
+        least, least_at = np.inf if row else 0.0, -1
+        for k in range(n_segments):
+            size = along[k + 1] - along[k]
+            cost[k] = np.inf
+            if size > 0.0:
+                dx, dy = lng[k + 1] - lng[k], lat[k + 1] - lat[k]
+                px, py = x[some[row]] - lng[k], y[some[row]] - lat[k]
+                part = min(max((px * dx + py * dy) / (dx * dx + dy * dy), 0.0), 1.0)
+                cost[k] = least + math.hypot(part * dx - px, part * dy - py)
+                place[row, k], back[row, k] = along[k] + part * size, least_at
+                if row and before[k] < np.inf:
+                    # The point before is on the same segment.
+                    later = max(part, min((place[row - 1, k] - along[k]) / size, 1.0))
+                    together = before[k] + math.hypot(later * dx - px, later * dy - py)
+                    if together < cost[k] - SAME_DEGREES:
+                        cost[k] = together
+                        place[row, k], back[row, k] = max(along[k] + later * size, place[row - 1, k]), k
+            if row and before[k] < least - SAME_DEGREES:
+                least, least_at = before[k], k
+    least, at = np.inf, -1
+    for k in range(n_segments):
+        if cost[k] < least - SAME_DEGREES:
+            least, at = cost[k], k
+    if at < 0:
+        return
+    for row in range(some.size - 1, -1, -1):
+        out[some[row]] = place[row, at]
+        at = np.int64(back[row, at])
+
+
+@kernel
 def _place_at(lng, lat, along, place):
     """Return the coordinates of a place along a line."""
     last = -1
@@ -137,19 +202,21 @@ def trip_line(trips, trip, first, last):
         Longitudes and latitudes; one row if the positions are one and there is no shape.
     """
     start = trips.pattern_indptr[trips.trip_pattern[trip]]
-    board, alight = trips.pattern_stops[start + first], trips.pattern_stops[start + last]
     course = trips.trip_course[trip]
     shape = trips.course_shape[course] if course >= 0 else np.int32(-1)
     if shape >= 0 and trips.shape_indptr[shape + 1] - trips.shape_indptr[shape] > 1:
         a, b = trips.shape_indptr[shape], trips.shape_indptr[shape + 1]
         lng, lat = trips.shape_lng[a:b], trips.shape_lat[a:b]
+        along = trips.shape_along[a:b] if trips.is_measured[course] else trips.shape_degrees[a:b]
         at = trips.course_indptr[course]
-        begin, end = np.float64(trips.course_along[at + first]), np.float64(trips.course_along[at + last])
-        along = trips.shape_along[a:b]
-        if not (trips.is_measured[shape] and math.isfinite(begin) and math.isfinite(end)):
-            along = trips.shape_degrees[a:b]
-            begin = _nearest_along(lng, lat, along, trips.stop_lng[board], trips.stop_lat[board], 0.0)
-            end = _nearest_along(lng, lat, along, trips.stop_lng[alight], trips.stop_lat[alight], begin)
+        places = trips.course_place[at : trips.course_indptr[course + 1]]
+        if places[first] == UNKNOWN_PLACE or places[last] == UNKNOWN_PLACE:
+            # Threads that do the same write the same.
+            stops = trips.pattern_stops[start : start + places.size]
+            found = np.empty(places.size, np.float64)
+            places_along(lng, lat, along, trips.stop_lng[stops], trips.stop_lat[stops], found)
+            places[:] = found
+        begin, end = places[first], places[last]
         if begin < end:
             line = np.empty((lng.size + 2, 2), np.float64)
             line[0, 0], line[0, 1] = _place_at(lng, lat, along, begin)
