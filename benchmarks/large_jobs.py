@@ -84,7 +84,7 @@ def undisturbed(task: Task, out: Path) -> float:
     _, status, usage = os.wait4(process.pid, 0)
     wall = time.perf_counter() - begin
     assert status == 0, status
-    rows = json.loads((out / "_manifest.json").read_text())["n_rows"]
+    rows = json.loads((out / "_manifest.json").read_text("utf-8"))["n_rows"]
     size = sum(path.stat().st_size for path in out.iterdir())
     print(
         f"undisturbed: {wall:.0f} s wall, {usage.ru_utime + usage.ru_stime:.0f} s of processors, peak "

@@ -153,7 +153,7 @@ class Notes:
         module = importlib.import_module(".".join(path.relative_to(Path.cwd()).with_suffix("").parts))
         name = str(path)
         setattr(module, NOTE, lambda line: self._here[-1].statements.add((name, line)))
-        tree = ast.parse(path.read_text())
+        tree = ast.parse(path.read_text("utf-8"))
         for function in [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]:
             for node in list(ast.walk(function)):
                 for block in ("body", "orelse", "finalbody"):
@@ -265,7 +265,7 @@ def run_tests(path: Path, number: int | None, tests: Sequence[str], choice: Choi
 
 def plant(path: Path, number: int) -> None:
     """Give the functions of an imported module the code with one change."""
-    tree = ast.parse(path.read_text())
+    tree = ast.parse(path.read_text("utf-8"))
     list(changes(tree))[number][2]()
     replace_code(path, tree)
 
@@ -318,7 +318,7 @@ def main() -> None:
 def try_module(module: Path, notes: Notes, choice: Choice, given: argparse.Namespace) -> str:
     """Try changes of a module, print those that no test finds, and return a row of a table of modules."""
     path = module.resolve()
-    found = [(line, what) for line, what, _ in changes(ast.parse(path.read_text()))]
+    found = [(line, what) for line, what, _ in changes(ast.parse(path.read_text("utf-8")))]
     count = dict.fromkeys((SURVIVED, KILLED, STUCK), 0)
     reliable: set[str] = set()
     for number in sorted(random.Random(given.seed).sample(range(len(found)), min(given.sample, len(found)))):

@@ -135,3 +135,15 @@ def test_examples_do_not_depend_on_loaded_modules(
     draw()
     del sys.modules["module_with_numbers"]
     assert drawn == before
+
+
+@pytest.mark.parametrize("folder", ["tests", "benchmarks", "notebooks", "docs"])
+def test_files_are_read_in_utf_8(folder: str) -> None:
+    """Without an encoding, Windows reads files in the one of its language, and texts with other letters are errors."""
+    found = [
+        f"{path.relative_to(ROOT)}: {line.strip()}"
+        for path in sorted((ROOT / folder).rglob("*.py"))
+        for line in path.read_text("utf-8").splitlines()
+        if re.search(r"\.read_text\(\)", line) and "/proc/" not in line
+    ]
+    assert not found

@@ -145,7 +145,9 @@ def test_pages_have_the_figures_of_the_benchmarks() -> None:
 def test_runs_replace_figures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     figures = _figures()
     held = figures.FIGURES.read_text(encoding="utf-8")
-    tasks = re.findall(r'^    "(\w+)": \("', (ROOT / "benchmarks" / "peers" / "speed.py").read_text(), re.MULTILINE)
+    tasks = re.findall(
+        r'^    "(\w+)": \("', (ROOT / "benchmarks" / "peers" / "speed.py").read_text("utf-8"), re.MULTILINE
+    )
     assert sorted(tasks) == sorted(figures.SPEED_TASKS)
     known = {name for name, _ in figures.SPEED_TASKS.values()}
     assert {r["task"] for rows in json.loads(held).values() for r in rows if r["run"] == "peers/speed.py"} == known

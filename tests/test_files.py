@@ -108,7 +108,7 @@ def test_a_full_disk_leaves_what_was_there(writer: Writer, tmp_path: Path) -> No
     target.write_text("old")
     with size_limit(400), pytest.raises(FileAccessError, match=r"cannot save .*answer.png: there is no space left"):
         writer(target)
-    assert target.read_text() == "old"
+    assert target.read_text("utf-8") == "old"
     assert list(tmp_path.iterdir()) == [target]
 
 
@@ -236,7 +236,7 @@ def test_folders_of_jobs_with_special_files(network: Network, tmp_path: Path, na
         (folder / "_manifest.json").write_text(json.dumps({key: manifest[key] for key in manifest if key != "parts"}))
     else:
         # As a part without a byte would have it.
-        text = (folder / "_manifest.json").read_text()
+        text = (folder / "_manifest.json").read_text("utf-8")
         (folder / "_manifest.json").write_text(re.sub(r'"n_bytes": \d+', '"n_bytes": 0', text))
         (folder / name).unlink()
     with socket.socket(socket.AF_UNIX) as listener:

@@ -163,7 +163,7 @@ def test_environment_equals_the_extras() -> None:
         map(
             _requirement,
             re.findall(
-                r"^ +- ([\w.-]+(?:\[\w+\])?(?:>=[\d.]+)?)$", (ROOT / "environment.yml").read_text(), re.MULTILINE
+                r"^ +- ([\w.-]+(?:\[\w+\])?(?:>=[\d.]+)?)$", (ROOT / "environment.yml").read_text("utf-8"), re.MULTILINE
             ),
         )
     )

@@ -104,7 +104,7 @@ def test_names_are_those_of_the_field() -> None:
     found = [
         f"{path.relative_to(ROOT)}:{token.start[0]}: {token.string}"
         for path in sorted((ROOT / "traveltime_lab").rglob("*.py"))
-        for token in tokenize.generate_tokens(io.StringIO(path.read_text()).readline)
+        for token in tokenize.generate_tokens(io.StringIO(path.read_text("utf-8")).readline)
         if token.type == tokenize.NAME and {"asked", "told", "wanted", "teller"} & set(token.string.lower().split("_"))
     ]
     assert not found

@@ -134,7 +134,7 @@ def main() -> int:
         print(*(each.name for each in listed), sep="\n")
         return 0
     named = []
-    for line in options.named.read_text().splitlines() if options.named else ():
+    for line in options.named.read_text("utf-8").splitlines() if options.named else ():
         pattern, _, reason = line.partition(" ")
         if pattern:
             named.append((pattern, reason.strip()))

@@ -40,7 +40,7 @@ class Node(Process):
     """A node of Elasticsearch with the plugin and the documents."""
 
     def __init__(self, options, folder, service, key):
-        own = options.workdir / "classes", (options.workdir / "classpath.txt").read_text()
+        own = options.workdir / "classes", (options.workdir / "classpath.txt").read_text("utf-8")
         classpath = os.pathsep.join(map(str, (*own, options.jars.resolve() / "*")))
         settings = {
             "traveltime.app.id": "it", "traveltime.api.key": key,

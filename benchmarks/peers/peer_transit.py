@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 FOLDER = Path(sys.argv[2])
-QUESTION = json.loads((FOLDER / "question.json").read_text())
+QUESTION = json.loads((FOLDER / "question.json").read_text("utf-8"))
 POINTS = dict(np.load(FOLDER / "points.npz"))
 MOMENT = dt.datetime.fromisoformat(QUESTION["moment"])
 WALK_S, CHANGES = QUESTION["walking_time"], QUESTION["max_changes"]

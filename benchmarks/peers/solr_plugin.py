@@ -95,7 +95,9 @@ class Solr(Process):
         library.mkdir(parents=True)
         if jar is not None:
             shutil.copy(jar, library)
-        config = (IT / "src/test/resources/core/conf/solrconfig.xml").read_text().replace(PACKAGES["ours"], package)
+        config = (
+            (IT / "src/test/resources/core/conf/solrconfig.xml").read_text("utf-8").replace(PACKAGES["ours"], package)
+        )
         config = config.replace('<str name="country">uk</str>', "")  # an option that only ours has
         (folder / "config.xml").write_text(config)
         settings = {"service": service.address, "failing": "http://127.0.0.1:1", "solr.version": "LATEST"}
@@ -357,7 +359,7 @@ def main():
              DEPENDENCIES, "-DskipTests", f"-Dmdep.outputFile={written}"],
             check=True, stdout=subprocess.DEVNULL,
         )  # fmt: skip
-        classpath = f"{IT / 'solr-9.10/target/test-classes'}{os.pathsep}{written.read_text()}"
+        classpath = f"{IT / 'solr-9.10/target/test-classes'}{os.pathsep}{written.read_text('utf-8')}"
         try:
             processes.append(serve())
             for name, jar in {"ours": None, "published": options.published.resolve()}.items():

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from cafein.network import TransportNetwork
 
-query = json.loads((Path(sys.argv[1]) / "question.json").read_text())
+query = json.loads((Path(sys.argv[1]) / "question.json").read_text("utf-8"))
 begin = time.process_time()
 network = TransportNetwork.from_gtfs(query["feeds"], trip_distances=False, leg_geometries=False)
 network.set_transfers([(a, b, s, float(s)) for a, b, s in query["footpaths"]])

@@ -296,7 +296,7 @@ def test_a_full_disk_keeps_the_former_file(files: Path, tmp_path: Path, capsys: 
     out.write_text("former")
     with size_limit(1000):
         assert cli.main(command(files, "time_map", "--out", str(out))) == 1
-    assert out.read_text() == "former" and [path.name for path in tmp_path.iterdir()] == ["areas.geojson"]
+    assert out.read_text("utf-8") == "former" and [path.name for path in tmp_path.iterdir()] == ["areas.geojson"]
     assert "cannot save the result to" in capsys.readouterr().err
 
 

@@ -170,4 +170,4 @@ def test_the_network_and_its_sources_are_not_replaced(tmp_path: Path, capsys: py
         assert "is a file that the command reads" in capsys.readouterr().err
     assert cli.main(["build", str(source), str(source)]) == 1
     assert "is a file that the command reads" in capsys.readouterr().err
-    assert source.read_text() == "network"
+    assert source.read_text("utf-8") == "network"

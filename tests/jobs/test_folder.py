@@ -145,7 +145,7 @@ def damage(folder: Path, how: str) -> None:
     elif how == "n_rows":
         for path in (folder / folders.LIST, folder / folders.MANIFEST):
             if path.exists():  # of the second part
-                path.write_text(re.sub(r'("part": 1,\s+"n_rows": )\d+', r"\g<1>10", path.read_text()))
+                path.write_text(re.sub(r'("part": 1,\s+"n_rows": )\d+', r"\g<1>10", path.read_text("utf-8")))
     elif how == "left over":
         (folder / ".123-456.part").write_bytes(b"half")
     elif how == "list cut":
@@ -354,7 +354,7 @@ def test_a_progress_bar_shows_rate_and_time_left(
 def test_the_manifest_says_what_is_there(town: Network, tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError):
         write(town, tmp_path / "m", progress=stop_after(3, ZeroDivisionError()))
-    listed = [json.loads(line) for line in (tmp_path / "m" / folders.LIST).read_text().splitlines()]
+    listed = [json.loads(line) for line in (tmp_path / "m" / folders.LIST).read_text("utf-8").splitlines()]
     assert [row["part"] for row in listed] == [0, 1, 2]
     assert "parts" not in folders.read_manifest(tmp_path / "m")
     about = folders.read_manifest(write(town, tmp_path / "m"))

@@ -600,7 +600,7 @@ def test_a_moved_marker_moves_its_shape(street: Network, made: tl.TravelTimeMap)
     assert (marker.title, marker.alt) == ("west (moved)", "west (moved)")
     made.ask(place.x, place.y)
     rows = "".join(row.children[0].value for row in made.panel._origin_rows.children)
-    for text in (made.code(), made._legend.value, made._note.value, rows, made.to_geojson().read_text()):
+    for text in (made.code(), made._legend.value, made._note.value, rows, made.to_geojson().read_text("utf-8")):
         assert "west (moved)" in text
         assert "west" not in text.replace("west (moved)", "")
 

@@ -127,7 +127,7 @@ def test_verification_may_be_left_out(city: Path) -> None:
     """Without it the file is mapped, and damage of values goes unnoticed."""
     loaded = load_network(city, verify=False)
     maps = Path("/proc/self/maps")  # Linux only
-    assert not maps.exists() or str(city) in maps.read_text()
+    assert not maps.exists() or str(city) in maps.read_text("utf-8")
     with pa.memory_map(str(city), "rb") as mapped:
         whole = mapped.read_buffer()
         column = pa.ipc.open_file(pa.BufferReader(whole)).read_all().column("edge_length_m")

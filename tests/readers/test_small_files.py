@@ -98,7 +98,7 @@ def test_pandas_reads_csv_in_one_place() -> None:
     users = {
         path.name
         for path in package.rglob("*.py")
-        if re.search(r"\b(pd|pandas)\.read_(csv|table|fwf)", path.read_text())
+        if re.search(r"\b(pd|pandas)\.read_(csv|table|fwf)", path.read_text("utf-8"))
     }
     assert users == {"_csv.py"}
 

@@ -363,7 +363,7 @@ def test_deleted_ways_of_a_city(shared_data: Path, tmp_path: Path) -> None:
     whole = shared_data / "helsinki" / "osm_center_small.pbf"
     with osmium.SimpleWriter(str(tmp_path / "whole.osm")) as writer:
         osmium.apply(str(whole), writer)
-    xml = (tmp_path / "whole.osm").read_text()
+    xml = (tmp_path / "whole.osm").read_text("utf-8")
     ids = np.unique(read_osm(whole).edge_way_id)[::9][:300].tolist()
     for mark in ('visible="false"', "action='delete'"):
         text, count = re.subn(rf'(<way id="(?:{"|".join(map(str, ids))})" )', rf"\g<1>{mark} ", xml)

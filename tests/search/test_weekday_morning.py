@@ -103,7 +103,7 @@ def test_jobs_have_the_date(network: tl.Network, before: tl.Network, tmp_path: P
     how = {"travel_time": 7200, "progress": False, **HOW}
     for write, places in ((tl.write_matrix, (at(A), at(C))), (tl.write_areas, (at(A),))):
         folder = write(before, *places, tmp_path / write.__name__, **how)
-        parameters = json.loads((folder / "_manifest.json").read_text())["parameters"]
+        parameters = json.loads((folder / "_manifest.json").read_text("utf-8"))["parameters"]
         assert parameters["departure_time"] == "weekday_morning" and parameters["weekday_morning"] == "2019-05-14"
         assert tl.receipt(folder)["weekday_morning"] == "2019-05-14"
         assert network.fingerprint == before.fingerprint

@@ -57,4 +57,4 @@ def checksums(folder: Path) -> dict[str, str]:
 
 def manifest(folder: Path) -> dict[str, Any]:
     """Return the manifest of a folder."""
-    return dict(json.loads((folder / "_manifest.json").read_text()))
+    return dict(json.loads((folder / "_manifest.json").read_text("utf-8")))
