@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import io
 import itertools
+import pickle
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -446,6 +447,40 @@ def test_ticks_of_scales_have_separators_and_no_powers_of_ten(helsinki: Network)
     assert f"{12_345 * (len(cells) - 1):,}" in [text.get_text() for text in bar.get_yticklabels()]
     value = tl.plot(helsinki, rings(helsinki, home, 300).assign(people=1_234_567), column="people", scheme="quantiles")
     assert "1,234,567" in [text.get_text() for each in value.figure.axes[1:] for text in each.get_yticklabels()]
+
+
+@pytest.mark.parametrize(
+    "kind", ["points", "rings", "origins", "scale", "classes", "categories", "routes", "two", "report"]
+)
+def test_figures_can_be_pickled(helsinki: Network, kind: str) -> None:
+    """And a copy draws the same, as one that a worker process returns."""
+    places = tl.sample_points("helsinki").iloc[:3]
+    home = places.iloc[[0]]
+    areas = rings(helsinki, home, 300).assign(people=1_234_567)
+    if kind in ("scale", "classes"):
+        cells = tl.h3_cells(helsinki, home, travel_time=600, resolution=10, transportation="walking")
+        cells["people"] = 12_345 * pd.RangeIndex(len(cells))
+        figure = tl.plot(helsinki, cells, column="people", scheme="quantiles" if kind == "classes" else None).figure
+    elif kind == "two":
+        figure = tl.side_by_side(helsinki, areas, areas.assign(people=2_345_678), column="people")
+    elif kind == "report":
+        figure = helsinki.report().plot()
+    else:
+        results = {
+            "points": None, "rings": rings(helsinki, home, 180, 360), "origins": rings(helsinki, places, 180),
+            "categories": areas.assign(change="gained"),
+            "routes": tl.routes(helsinki, home, places.iloc[[1]], transportation="walking"),
+        }  # fmt: skip
+        figure = tl.plot(helsinki, results[kind], places).figure
+
+    def drawn(each: Any) -> bytes:
+        file = io.BytesIO()
+        each.savefig(file, dpi=50)
+        return file.getvalue()
+
+    copies = pickle.loads(pickle.dumps(figure)), copy.deepcopy(figure)  # before the layout is computed
+    expected = drawn(figure)
+    assert [drawn(each) == expected for each in copies] == [True, True]
 
 
 @pytest.mark.parametrize("inches", [0.6, 1.2, 2.0, 4.0])

@@ -203,7 +203,11 @@ def tick_labels() -> Any:
         whole, point, decimals = text.partition(".")
         return re.sub(r"(?<=\d)(?=(?:\d{3})+$)", ",", whole) + point + decimals
 
-    made = type("TickLabels", (base,), {"__call__": call})(useOffset=False)
+    def reduce(formatter: Any) -> tuple[Any, ...]:
+        """Pickle by this function, since pickle looks for classes in modules, which do not import matplotlib."""
+        return tick_labels, (), vars(formatter)
+
+    made = type("TickLabels", (base,), {"__call__": call, "__reduce__": reduce})(useOffset=False)
     made.set_scientific(False)
     return made
 
