@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import argparse
 import ast
+import base64
 import inspect
 import io
+import os
 import re
 import shlex
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -290,6 +293,47 @@ def test_pictures_that_look_the_same() -> None:
     assert not looks.looks_the_same(png(), png(shift=30))
     assert not looks.looks_the_same(png(), png(colour="orange"))
     assert not looks.looks_the_same(png(), png(size=500))
+
+
+def test_cells_with_a_picture_have_to_draw(tmp_path: Path) -> None:
+    """Also where MPLBACKEND is exported. A cell of a widget has to show one; its picture is a still."""
+    from matplotlib.figure import Figure
+
+    file = io.BytesIO()
+    figure = Figure()
+    figure.subplots().bar([1, 2], [1, 2])
+    figure.savefig(file, bbox_inches="tight")
+    picture = {"image/png": base64.b64encode(file.getvalue()).decode()}
+    codes = [
+        "import types\n\nimport ipywidgets\nfrom matplotlib import pyplot",
+        "pyplot.bar([1, 2], [1, 2])",
+        "pyplot.bar([1, 2], [2, -1]);",
+        "1 + 1",
+        "tl = types.SimpleNamespace(TravelTimeMap=ipywidgets.Label)\ntl.TravelTimeMap('a')",
+        "tl = types.SimpleNamespace(TravelTimeMap=str)\ntl.TravelTimeMap('a')",
+        "ipywidgets.Label('a')",
+    ]
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(each, execution_count=1) for each in codes])
+    for cell in notebook.cells[1:]:
+        cell.outputs = [nbformat.v4.new_output("display_data", picture)]
+    for name in (
+        "notebooks/conftest.py",
+        "notebooks/looks.py",
+        *map("docs/_extensions/{}.py".format, ("gallery", "reduced_colours")),
+    ):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(ROOT / name, tmp_path / name)
+    nbformat.write(notebook, tmp_path / "notebooks" / "some.ipynb")
+    options = "--import-mode=importlib", "--nbval-lax", "--nbval-current-env", "-rA", "-p", "no:cacheprovider"
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "--rootdir=.", *options, "notebooks"],
+        cwd=tmp_path, env={**os.environ, "MPLBACKEND": "agg"}, capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    found = dict(reversed(each) for each in re.findall(r"^(PASSED|FAILED) .*::(Cell \d)", done.stdout, re.MULTILINE))
+    assert [found.get(f"Cell {i}") == "PASSED" for i in range(7)] == [True, True, False, False, True, False, False], (
+        done.stdout
+    )
+    assert "a picture is stored with the cell, which draws nothing; run: python notebooks/refresh.py" in done.stdout
 
 
 #: Public names as the reference has them, with two methods and a class that describes its attributes.
