@@ -11,6 +11,7 @@ import ast
 import base64
 import hashlib
 import io
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -67,15 +68,14 @@ def drawings(notebook: Any) -> dict[int, bool]:
     for number, cell in enumerate(notebook.cells):
         if cell.cell_type != "code":
             continue
-        tree = ast.parse(cell.source)
+        tree = ast.parse(re.sub(r"^[%!].*$", "", cell.source, flags=re.MULTILINE))
         for node in ast.walk(tree):
             if isinstance(node, ast.Assign) and _calls(node.value, *WIDGETS):
                 widgets |= {target.id for target in node.targets if isinstance(target, ast.Name)}
             if _calls(node, "plot"):
                 found[number] = False
-        last = tree.body[-1]
-        if isinstance(last, ast.Expr):
-            shown = last.value
+        if tree.body and isinstance(tree.body[-1], ast.Expr):
+            shown = tree.body[-1].value
             if _calls(shown, *WIDGETS) or (isinstance(shown, ast.Name) and shown.id in widgets):
                 found[number] = True
     return found
@@ -122,11 +122,40 @@ def thumbnail(notebook: Any) -> Image.Image:
         return small
 
 
+def notebooks() -> list[Path]:
+    """
+    Return the notebooks of the site in the order of the gallery.
+
+    Raises
+    ------
+    ValueError
+        If one has no title in `TITLES`, no heading or no picture, such as a scratch notebook.
+    """
+    found = sorted(NOTEBOOKS.glob("*.ipynb"))
+    for path in found:
+        notebook = nbformat.read(path, as_version=4)
+        faults = {
+            f"has no title; add one to TITLES in {Path(__file__).name}": path.stem not in TITLES,
+            "does not begin with a heading": not _heading(notebook),
+            f"has no picture; run python notebooks/refresh.py {path.stem}": not pictures(notebook),
+        }
+        for fault in (each for each, is_there in faults.items() if is_there):
+            msg = f"notebooks/{path.name} {fault}, or move the notebook to another folder if it is not for the site"
+            raise ValueError(msg)
+    return found
+
+
+def _heading(notebook: Any) -> str:
+    """Return the question that a notebook answers: the heading that it begins with, or an empty text."""
+    first = notebook.cells[0].source if notebook.cells else ""
+    return str(first.partition("\n")[0].removeprefix("# ")) if first.startswith("# ") else ""
+
+
 def cards() -> str:
     """Return a grid of the notebooks in Markdown: a thumbnail, a title and a question, which lead to the notebook."""
     found = []
-    for path in sorted(NOTEBOOKS.glob("*.ipynb")):
-        question = nbformat.read(path, as_version=4).cells[0].source.splitlines()[0].removeprefix("# ")
+    for path in notebooks():
+        question = _heading(nbformat.read(path, as_version=4))
         found.append(
             f":::{{grid-item-card}} {TITLES[path.stem]}\n"
             f":link: notebooks/{path.stem}\n:link-type: doc\n"
@@ -155,7 +184,7 @@ def shown(path: Path) -> Any:
 def _copy(app: Sphinx) -> None:
     COPIES.mkdir(exist_ok=True)
     made = set()
-    for path in sorted(NOTEBOOKS.glob("*.ipynb")):
+    for path in notebooks():
         small = io.BytesIO()
         thumbnail(nbformat.read(path, as_version=4)).save(small, "PNG", optimize=True)
         for name, new in ((path.name, nbformat.writes(shown(path)).encode()), (f"{path.stem}.png", small.getvalue())):
@@ -164,7 +193,8 @@ def _copy(app: Sphinx) -> None:
             if not copy.exists() or copy.read_bytes() != new:  # Sphinx reads what is newer
                 copy.write_bytes(new)
     for old in set(COPIES.iterdir()) - made:
-        old.unlink()
+        if not old.is_dir():  # as that of checkpoints, which Jupyter makes
+            old.unlink()
 
 
 def _insert(_app: Sphinx, _page: str, source: list[str]) -> None:

@@ -193,6 +193,42 @@ def test_the_gallery_has_a_card_for_every_notebook() -> None:
     assert f"\n{gallery.MARK}\n" in (DOCS / "gallery.md").read_text("utf-8")
 
 
+def test_the_site_is_built_beside_other_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Folders of checkpoints stay, former copies go, and a notebook that is not for the site is named."""
+    monkeypatch.setattr(gallery, "COPIES", tmp_path / "copies")
+    monkeypatch.setattr(gallery, "NOTEBOOKS", tmp_path)
+    (tmp_path / "copies" / ".ipynb_checkpoints").mkdir(parents=True)
+    (tmp_path / "copies" / "00-former.ipynb").write_text("", "utf-8")
+    name = next(iter(gallery.TITLES))
+    shutil.copyfile(ROOT / "notebooks" / f"{name}.ipynb", tmp_path / f"{name}.ipynb")
+    gallery._copy(None)
+    assert {path.name for path in (tmp_path / "copies").iterdir()} == {
+        ".ipynb_checkpoints", f"{name}.ipynb", f"{name}.png",
+    }  # fmt: skip
+
+    heading = nbformat.v4.new_markdown_cell("# What is it?")
+    faults = {
+        "scratch": ([heading], "scratch.ipynb has no title; add one to TITLES"),
+        "02-isochrones": (
+            [heading],
+            "02-isochrones.ipynb has no picture; run python notebooks/refresh.py 02-isochrones",
+        ),
+        "03-traffic": ([], "03-traffic.ipynb does not begin with a heading"),
+    }
+    for stem, (cells, message) in faults.items():
+        path = tmp_path / f"{stem}.ipynb"
+        nbformat.write(nbformat.v4.new_notebook(cells=cells), path)
+        for build in (gallery.cards, lambda: gallery._copy(None)):
+            with pytest.raises(ValueError, match=f"notebooks/{message}.*, or move the notebook to another folder"):
+                build()
+        path.unlink()
+
+
+@pytest.mark.parametrize("code", ["", "# a remark", "%matplotlib inline\n!ls"])
+def test_cells_without_code_draw_nothing(code: str) -> None:
+    assert gallery.drawings(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)])) == {}
+
+
 @pytest.mark.parametrize("path", sorted(gallery.NOTEBOOKS.glob("*.ipynb")), ids=lambda path: path.stem)
 def test_thumbnails_have_the_colours_of_the_picture(path: Path) -> None:
     notebook = nbformat.read(path, as_version=4)
