@@ -361,6 +361,29 @@ def test_places_rings_and_files(url: Served, visit: Callable[..., Page], tmp_pat
     assert pd.read_csv(tmp_path / name)["point"].tolist()[0] == "Mercado, Centro"
 
 
+def find(page: Page, text: str) -> None:
+    page.get_by_label("Place or address").fill(text)
+    page.get_by_role("button", name="Find", exact=True).click()
+    page.locator("#found button").first.click()
+
+
+@pytest.mark.slow
+def test_a_place_that_gets_no_pin_renames_none(url: Served, visit: Callable[..., Page]) -> None:
+    page = visit(url, 1400)
+    sign_in(page, url)
+    page.get_by_label("adds a pin").check()
+    most = json.loads(page.evaluate("fetch('page/config').then(a => a.text())"))["most_searches"]
+    for i in range(most):
+        areas(page, lambda i=i: page.mouse.click(*point(page, 0.45 + 0.1 * i / most, 0.5)))  # type: ignore[misc]
+    names = page.locator("#origins .name")
+    find(page, "Mercado Público")
+    until_text(page.locator("#status"), lambda text: f"There can be {most} pins" in text)
+    assert names.count() == most and not any("Mercado" in text for text in names.all_inner_texts())
+    page.get_by_label("moves the pin").check()
+    areas(page, lambda: find(page, "Mercado Público"))
+    assert ["Mercado" in text for text in names.all_inner_texts()] == [False] * (most - 1) + [True]
+
+
 def sign_in(page: Page, url: Served) -> None:
     page.get_by_label("Application id").fill(url.app_id)
     page.get_by_label("API key").fill(url.api_key)

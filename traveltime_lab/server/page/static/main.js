@@ -90,9 +90,9 @@ const places = new PlaceSearch(
     },
     chosen(where, text) {
       chart.goTo(where);
-      click(where);
-      if (!chosen) return;
-      chosen.name = chosen.given = text;
+      const pin = click(where);
+      if (!pin) return;
+      pin.name = pin.given = text;
       listPins();
     },
   },
@@ -100,19 +100,18 @@ const places = new PlaceSearch(
 
 // Pins ----------------------------------------------------------------------------------------------------------------
 
+/** Move the chosen pin, or add one; returns the pin, or null if there are as many as there can be. */
 function click(where) {
-  if (chosen && picked('click') === 'move') {
-    chosen.marker.setLatLng([where.lat, where.lng]);
-    moved(chosen.marker, false);
-  } else {
-    add(where);
-  }
+  if (!chosen || picked('click') !== 'move') return add(where);
+  chosen.marker.setLatLng([where.lat, where.lng]);
+  moved(chosen.marker, false);
+  return chosen;
 }
 
 function add(where) {
   if (pins.length >= config.most_searches) {
     tell(`There can be ${config.most_searches} pins; remove one first.`, true);
-    return;
+    return null;
   }
   const used = new Set(pins.map(({colour}) => colour));
   const colour = config.colours.find(each => !used.has(each));
@@ -123,6 +122,7 @@ function add(where) {
   listPins();
   name(pin);
   update();
+  return pin;
 }
 
 function moved(marker, isDragging) {
