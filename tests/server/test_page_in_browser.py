@@ -36,6 +36,8 @@ pytestmark = [
 
 #: Kernels may have to be compiled first.
 PATIENCE_MS = 180_000
+#: The button that saves areas.
+AREAS = "Download areas (GeoJSON)"
 #: Latitude and longitude of the market hall.
 MARKET = (-30.0276, -51.2278)
 PASTED = """name, lat, lng
@@ -313,6 +315,11 @@ def test_places_rings_and_files(url: Served, visit: Callable[..., Page], tmp_pat
     assert abs(place["features"][0]["geometry"]["coordinates"][0] - lng) < 0.01
     assert abs(place["features"][0]["geometry"]["coordinates"][1] - lat) < 0.01
 
+    name = saved(page, AREAS, tmp_path)
+    assert name == "areas-porto-alegre-walking-15-min.geojson"
+    names = page.locator("#origins .name")
+    assert gpd.read_file(tmp_path / name)["origin"].tolist() == names.all_inner_texts(), "as soon as it is drawn"
+
     three = areas(page, lambda: page.get_by_label("Rings").select_option("3"))
     assert page.locator("#rings-note").text_content() == "5, 10, 15 min"
     ids = {feature["properties"]["search_id"] for feature in three["features"]}
@@ -321,13 +328,7 @@ def test_places_rings_and_files(url: Served, visit: Callable[..., Page], tmp_pat
     assert page.locator(".leaflet-areas-pane path").count() == 3
     picture(page, "8-rings")
 
-    def saved(name: str) -> str:
-        with page.expect_download() as caught:
-            page.get_by_role("button", name=name).click()
-        caught.value.save_as(tmp_path / caught.value.suggested_filename)
-        return str(caught.value.suggested_filename)
-
-    name = saved("Download areas (GeoJSON)")
+    name = saved(page, AREAS, tmp_path)
     assert name == "areas-porto-alegre-walking-5-10-15-min.geojson"
     content = json.loads((tmp_path / name).read_text("utf-8"))
     assert "OpenStreetMap" in content["attribution"]
@@ -340,25 +341,121 @@ def test_places_rings_and_files(url: Served, visit: Callable[..., Page], tmp_pat
 
     page.get_by_label("adds a pin").check()
     areas(page, lambda: page.mouse.click(*point(page, 0.55, 0.55)))
+    until_text(names.nth(1), lambda text: text[0] != "-")
+    table = gpd.read_file(tmp_path / saved(page, AREAS, tmp_path))
+    assert dict(zip(table["search_id"].str[:8], table["origin"], strict=True)) == {
+        "origin 1": names.nth(0).inner_text(), "origin 2": names.nth(1).inner_text(),
+    }  # fmt: skip
     union = areas(page, lambda: page.get_by_label("union").check())
     assert {"union, 5 min", "union, 10 min", "union, 15 min"} <= {
         feature["properties"]["search_id"] for feature in union["features"]
     }
     picture(page, "9-union-of-rings")
-    name = saved("Download areas (GeoJSON)")
+    # While an answer is on its way, the file has the name of the areas that are drawn.
+    release = hold(page, "time-map")
+    page.get_by_label("Mode").select_option("cycling")
+    page.get_by_label("Rings").select_option("2")
+    until(page, "document.querySelector('#rings-note').textContent === '8, 15 min'")
+    assert saved(page, AREAS, tmp_path) == name
+    release()
+    page.get_by_label("Mode").select_option("walking")
+    areas(page, lambda: page.get_by_label("Rings").select_option("3"))
+    until_text(page.locator("#status"), lambda text: text.count("km²") == 3)
+    name = saved(page, AREAS, tmp_path)
     assert gpd.read_file(tmp_path / name)["search_id"].tolist() == ["union, 15 min", "union, 10 min", "union, 5 min"]
     page.mouse.click(*point(page, 0.45, 0.45))
     page.locator("#origins li").nth(2).wait_for()
     page.get_by_label("Rings").select_option("4")
     until_text(page.locator("#status"), lambda text: "There can be 10 areas at once" in text)
-    assert page.get_by_role("button", name="Download areas (GeoJSON)").is_disabled()
+    assert page.get_by_role("button", name=AREAS).is_disabled()
 
     page.locator("#matrix summary").click()
     page.get_by_label("Points, one per line").fill(PASTED)
     page.get_by_role("button", name="Compute").click()
     until_text(page.locator("#matrix-note"), lambda text: "of 3 within" in text)
-    name = saved("Download CSV")
-    assert pd.read_csv(tmp_path / name)["point"].tolist()[0] == "Mercado, Centro"
+    name = saved(page, "Download CSV", tmp_path)
+    times = pd.read_csv(tmp_path / name)
+    assert times["point"].tolist()[0] == "Mercado, Centro"
+    assert times.columns.tolist() == ["point", *names.all_inner_texts(), "attribution"]
+    assert times["attribution"].tolist() == [content["attribution"]] * 3
+    assert times.iloc[:, 1:-1].dtypes.eq(float).all()
+    page.get_by_role("button", name="Copy as CSV").click()
+    until_text(page.locator("#matrix-note"), lambda text: text == "Copied.")
+    assert page.evaluate("navigator.clipboard.readText()") == (tmp_path / name).read_text("utf-8")
+    assert page.locator("#table thead th").count() == 4, "the attribution is on the map"
+
+
+@pytest.mark.slow
+def test_a_table_goes_with_its_network(porto_alegre: Network, helsinki: Network, visit: Callable[..., Page]) -> None:
+    """And with its pins, of which one may be removed before the answer is there."""
+    with serve({"porto_alegre": porto_alegre, "helsinki": helsinki}) as url:
+        page = visit(url, 1400)
+        sign_in(page, url)
+        page.locator("#matrix summary").click()
+        page.get_by_label("adds a pin").check()
+        network, compute = page.locator("#network"), page.get_by_role("button", name="Compute")
+        download, note, rows = (page.locator(each) for each in ("#download-table", "#matrix-note", "#table tr"))
+
+        def begin() -> None:
+            network.select_option("porto_alegre")
+            for x in (0.5, 0.52):
+                areas(page, lambda x=x: page.mouse.click(*point(page, x, 0.5)))  # type: ignore[misc]
+            page.get_by_label("Points, one per line").fill(PASTED)
+
+        begin()
+        compute.click()
+        until_text(note, lambda text: "of 3 within" in text)
+        assert rows.count() == 4 and download.is_enabled()
+        network.select_option("helsinki")
+        assert rows.count() == 0 and download.is_disabled() and note.text_content() == ""
+
+        for change in (
+            lambda: network.select_option("helsinki"),
+            lambda: page.locator("#origins .remove").first.click(),
+        ):
+            begin()
+            release = hold(page, "time-filter")
+            compute.click()
+            change()
+            release()
+            page.wait_for_timeout(300)
+            is_kept = network.input_value() == "porto_alegre"
+            assert rows.count() == (4 if is_kept else 0) and download.is_enabled() is is_kept
+            assert page.locator("#table thead th").count() == (3 if is_kept else 0)
+
+
+def saved(page: Page, name: str, folder: Path) -> str:
+    """Save the file of a button in a folder and return its name."""
+    with page.expect_download() as caught:
+        page.get_by_role("button", name=name).click()
+    caught.value.save_as(folder / caught.value.suggested_filename)
+    return str(caught.value.suggested_filename)
+
+
+def hold(page: Page, endpoint: str) -> Callable[[], None]:
+    """Keep requests to an endpoint from it until the returned function is called, which waits for an answer."""
+    held: list[Any] = []
+    is_open = False
+
+    def handle(route: Any) -> None:
+        if is_open:
+            route.continue_()
+        else:
+            held.append(route)
+
+    def release() -> None:
+        nonlocal is_open
+        end = time.monotonic() + PATIENCE_MS / 1000
+        while not held:
+            assert time.monotonic() < end, "no request"
+            page.wait_for_timeout(20)
+        is_open = True
+        with page.expect_response(lambda response: response.url.endswith(f"/v4/{endpoint}")):
+            for route in held:
+                route.continue_()
+
+    page.route(f"**/v4/{endpoint}", handle)
+    return release
 
 
 def find(page: Page, text: str) -> None:

@@ -18,3 +18,13 @@ export const fileName = (texts, ending) =>
 export function geojson(features, attribution) {
   return JSON.stringify({type: 'FeatureCollection', attribution, features}, null, 1);
 }
+
+/**
+ * Rows below a row of headings, as a text. The attribution is the last column: a line above would be read as headings,
+ * and one below as a row.
+ */
+export const csv = ([headings, ...rows], attribution) =>
+  [[...headings, 'attribution'], ...rows.map(row => [...row, attribution])].map(row => row.map(field).join(',')).join('\n');
+
+/** A field of a CSV file: nothing for null, numbers as they are, texts in quotation marks. */
+const field = value => value === null ? '' : typeof value === 'number' ? value : `"${value.replaceAll('"', '""')}"`;

@@ -1,7 +1,7 @@
 // The page: from what is chosen to requests, and from answers to what is shown.
 
 import {Latest, Refusal, ask} from './api.js';
-import {fileName, geojson, save} from './files.js';
+import {csv, fileName, geojson, save} from './files.js';
 import {TravelMap, pinImage, place} from './map.js';
 import {distance, minutes, toUtc} from './moments.js';
 import {PlaceSearch} from './places.js';
@@ -17,9 +17,12 @@ let config, map, chart, chosen = null;
 /** Pins in order: {marker, colour, name, given, nameJobs}; `given` is the name of a place that was looked for. */
 let pins = [];
 let request = null;
-let table = [];
-/** The areas that are drawn, as features with what they are about. */
-let shown = [];
+/** Travel times: {origins, rows}, where rows are [name of the point, seconds or null from each origin]. */
+let table = null;
+/** How often a table was asked for or dropped: an answer to an older question is not shown. */
+let tableRound = 0;
+/** The areas that are drawn, as features with what they are about, and {network, mode, limits} of all of them. */
+let shown = [], shownAbout = null;
 const areaJobs = new Latest(), routeJobs = new Latest();
 /** How often what routes are asked for has changed: an answer to an older question is not shown. */
 let routeRound = 0;
@@ -167,15 +170,22 @@ function name(pin) {
     const {lat, lng} = place(pin.marker.getLatLng());
     try {
       const {json} = await ask('GET', `v4/geocoding/reverse?lat=${lat}&lng=${lng}`);
-      pin.name = pin.given || (json.features[0]?.properties.name ?? '');
+      if (!pin.nameJobs.isOutdated) pin.name = pin.given || (json.features[0]?.properties.name ?? '');
     } catch { /* A pin without a name is listed by its place. */ }
     listPins();
   });
 }
 
-function label(pin) {
-  const {lat, lng} = place(pin.marker.getLatLng());
-  return pin.name || `${lat.toFixed(4)}, ${lng.toFixed(4)}`;
+const byPlace = ({lat, lng}) => `${lat.toFixed(4)}, ${lng.toFixed(4)}`;
+const label = pin => pin.name || byPlace(place(pin.marker.getLatLng()));
+
+/** Where a pin is now and what it is called, for answers that outlast its place. */
+const origin = pin => ({pin, name: pin.name, ...place(pin.marker.getLatLng())});
+
+/** What an origin is called: names of pins come after their areas, and those of other places later. */
+function originName(each) {
+  const {lat, lng} = place(each.pin.marker.getLatLng());
+  return (lat === each.lat && lng === each.lng && each.pin.name) || each.name || byPlace(each);
 }
 
 function listPins() {
@@ -236,9 +246,10 @@ function tellRings() {
   $('rings-note').textContent = all.length > 1 ? `${all.join(', ')} min` : '';
 }
 
-function showAreas(drawn) {
+function showAreas(drawn, about = null) {
   chart.showAreas(drawn);
   shown = drawn;
+  shownAbout = about;
   $('download').disabled = !drawn.length;
 }
 
@@ -251,7 +262,7 @@ function update({isDragging = false, isRefit = false} = {}) {
       return;
     }
     const combined = pins.length > 1 ? picked('combine') : 'each';
-    const all = limits();
+    const all = limits(), network = map, mode = asked.fields.transportation.type;
     if (pins.length * all.length > config.most_areas) {
       showAreas([]);
       tell(`There can be ${config.most_areas} areas at once; choose fewer rings, or remove a pin.`, true);
@@ -264,9 +275,10 @@ function update({isDragging = false, isRefit = false} = {}) {
       about.set(id, {limit, ...facts});
       return id;
     };
-    const searches = all.flatMap(limit => pins.map((pin, i) => ({
-      id: named(`origin ${i + 1}`, limit, {at: i, origin: label(pin), ...place(pin.marker.getLatLng())}),
-      coords: place(pin.marker.getLatLng()), ...asked.fields, travel_time: 60 * limit,
+    const origins = pins.map(origin);
+    const searches = all.flatMap(limit => origins.map(({lat, lng}, i) => ({
+      id: named(`origin ${i + 1}`, limit, {at: i, origin: '', lat, lng}),
+      coords: {lat, lng}, ...asked.fields, travel_time: 60 * limit,
       level_of_detail: {scale_type: 'simple', level: 'medium'},
     })));
     const body = {[`${asked.direction}_searches`]: searches};
@@ -281,14 +293,14 @@ function update({isDragging = false, isRefit = false} = {}) {
     const {json, bytes, ms, warning} = found;
     const drawn = json.features.map(feature => {
       const {at, limit, ...facts} = about.get(feature.properties.search_id);
-      const properties = {...feature.properties, ...facts, minutes: limit, ...asked.fields, transportation: $('mode').value};
+      const properties = {...feature.properties, ...facts, minutes: limit, ...asked.fields, transportation: mode};
       const own = {feature: {...feature, properties}, limit};
       return at < 0
         ? {...own, colour: COMBINED, isFilled: true}
-        : {...own, colour: pins[at]?.colour ?? COMBINED, isFilled: combined === 'each'};
+        : {...own, origin: origins[at], colour: origins[at].pin.colour, isFilled: combined === 'each'};
     });
     // The largest first: rings lie on one another.
-    showAreas(drawn.toSorted((a, b) => b.limit - a.limit));
+    showAreas(drawn.toSorted((a, b) => b.limit - a.limit), {network, mode, limits: all});
     if (isRefit) chart.fit(json.features);
     const sizes = all.map(limit => drawn.filter(each => each.isFilled && each.limit === limit)
       .map(({feature}) => km2(area(feature.geometry))).join(', '));
@@ -406,48 +418,59 @@ function tellRoute(text, isError = false) {
 
 // Travel times to points ----------------------------------------------------------------------------------------------
 
-async function compute() {
-  const {points, wrong} = parse($('points').value);
-  const note = (text, isError) => {
-    $('matrix-note').textContent = text;
-    $('matrix-note').classList.toggle('error', Boolean(isError));
-  };
-  const asked = search();
+function tellTable(text, isError = false) {
+  $('matrix-note').textContent = text;
+  $('matrix-note').classList.toggle('error', isError);
+}
+
+/** Forget the table that is shown, or that is being computed. */
+function dropTable() {
+  tableRound += 1;
+  table = null;
   $('table').replaceChildren();
   $('copy-table').disabled = $('download-table').disabled = true;
   chart.showPoints([]);
+  tellTable('');
+}
+
+async function compute() {
+  const {points, wrong} = parse($('points').value);
+  const asked = search();
+  dropTable();
+  const round = tableRound;
+  const note = (text, isError) => round === tableRound && tellTable(text, isError);
   if (wrong.length) return note(wrong.slice(0, 3).join('; '), true);
   if (!points.length) return note('Paste at least one point.', true);
   if (points.length > config.most_targets) return note(`At most ${config.most_targets} points; got ${points.length}.`, true);
   if (!pins.length || !asked) return note('Place a pin on the map first, and choose a time.', true);
-  note('');
+  const origins = pins.map(origin), longest = 60 * $('slider').valueAsNumber;
   const isDeparture = asked.direction === 'departure';
   const body = {
     locations: [
-      ...pins.map(({marker}, i) => ({id: `origin ${i + 1}`, coords: place(marker.getLatLng())})),
+      ...origins.map(({lat, lng}, i) => ({id: `origin ${i + 1}`, coords: {lat, lng}})),
       ...points.map((point, i) => ({id: String(i), coords: {lat: point.lat, lng: point.lng}})),
     ],
-    [`${asked.direction}_searches`]: pins.map((_, i) => ({
+    [`${asked.direction}_searches`]: origins.map((_, i) => ({
       id: `origin ${i + 1}`, [isDeparture ? 'departure_location_id' : 'arrival_location_id']: `origin ${i + 1}`,
       [isDeparture ? 'arrival_location_ids' : 'departure_location_ids']: points.map((_, k) => String(k)),
-      ...asked.fields, travel_time: 60 * $('slider').valueAsNumber, properties: ['travel_time'],
+      ...asked.fields, travel_time: longest, properties: ['travel_time'],
     })),
   };
   const found = await send('v4/time-filter', body, 'application/json', 'travel times', note);
-  if (!found) return;
-  const seconds = points.map(() => pins.map(() => null));
+  if (!found || round !== tableRound) return;
+  const seconds = points.map(() => origins.map(() => null));
   for (const {search_id: id, locations} of found.json.results) {
     for (const {id: point, properties} of locations) seconds[Number(point)][Number(id.slice(7)) - 1] = properties[0].travel_time;
   }
-  table = [['point', ...pins.map(label)], ...points.map((point, k) => [point.name, ...seconds[k]])];
+  table = {origins, rows: points.map((point, k) => [point.name, ...seconds[k]])};
   showTable();
   const inside = seconds.filter(row => row.some(value => value !== null)).length;
-  note(`${inside} of ${points.length} within ${minutes(60 * $('slider').valueAsNumber)}; ${Math.round(found.ms)} ms.${warned(found.warning)}`);
+  note(`${inside} of ${points.length} within ${minutes(longest)}; ${Math.round(found.ms)} ms.${warned(found.warning)}`);
   const shown = points.map((point, k) => {
     const known = seconds[k].filter(value => value !== null);
     const best = Math.min(...known);
     const at = seconds[k].indexOf(best);
-    return {...point, colour: known.length ? pins[at].colour : '#8d887e', text: known.length ? minutes(best) : 'not in reach'};
+    return {...point, colour: known.length ? origins[at].pin.colour : '#8d887e', text: known.length ? minutes(best) : 'not in reach'};
   });
   chart.showPoints(shown);
   chart.fitPoints(points);
@@ -455,13 +478,13 @@ async function compute() {
 
 function showTable() {
   const made = document.createElement('table');
-  table.forEach((row, i) => {
+  headedTable().forEach((row, i) => {
     const line = (i ? made.tBodies[0] ?? made.createTBody() : made.createTHead()).insertRow();
     row.forEach((value, k) => {
       const cell = document.createElement(i && k ? 'td' : 'th');
       if (!(i && k)) cell.scope = i ? 'row' : 'col';
       if (i && k) cell.textContent = value === null ? '–' : minutes(value);
-      else if (!i && k) cell.innerHTML = pinImage(pins[k - 1].colour, 12) + `<span class="unseen"></span>`;
+      else if (!i && k) cell.innerHTML = pinImage(table.origins[k - 1].pin.colour, 12) + `<span class="unseen"></span>`;
       else cell.textContent = value;
       if (!i && k) cell.lastChild.textContent = value;
       line.append(cell);
@@ -471,8 +494,8 @@ function showTable() {
   $('copy-table').disabled = $('download-table').disabled = false;
 }
 
-const csv = () => table.map((row, i) => row.map((value, k) => value === null ? '' : i && k ? value
-  : `"${String(value).replaceAll('"', '""')}"`).join(',')).join('\n');
+const headedTable = () => [['point', ...table.origins.map(originName)], ...table.rows];
+const tableAsCsv = () => csv(headedTable(), map.attribution);
 
 // Controls ------------------------------------------------------------------------------------------------------------
 
@@ -500,11 +523,15 @@ $('rings').addEventListener('change', () => {
   update({isRefit: true});
 });
 $('download').addEventListener('click', () => {
-  const features = shown.filter(({isFilled}) => isFilled).map(({feature}) => feature);
-  save(fileName(['areas', map.name, $('mode').value, ...limits(), 'min'], 'geojson'), 'application/geo+json',
-    geojson(features, map.attribution));
+  const {network, mode, limits} = shownAbout;
+  const features = shown.filter(({isFilled}) => isFilled).map(({feature, origin}) => (
+    origin ? {...feature, properties: {...feature.properties, origin: originName(origin)}} : feature));
+  save(fileName(['areas', network.name, mode, ...limits, 'min'], 'geojson'), 'application/geo+json',
+    geojson(features, network.attribution));
 });
-$('download-table').addEventListener('click', () => save(fileName(['travel-times', map.name], 'csv'), 'text/csv', csv()));
+$('download-table').addEventListener('click', () => {
+  save(fileName(['travel-times', map.name], 'csv'), 'text/csv', tableAsCsv());
+});
 $('mode').addEventListener('change', () => {
   tellMoment();
   dropRoute();
@@ -522,6 +549,7 @@ $('network').addEventListener('change', () => {
   pins = [];
   chosen = null;
   dropRoute();
+  dropTable();
   listPins();
   update();
   enter();
@@ -535,7 +563,7 @@ $('hover').addEventListener('change', () => {
 $('route-middle').addEventListener('click', () => route(chart.middle));
 $('compute').addEventListener('click', compute);
 $('copy-table').addEventListener('click', async () => {
-  $('matrix-note').textContent = await copy(csv(), $('table'));
+  $('matrix-note').textContent = await copy(tableAsCsv(), $('table'));
 });
 document.querySelectorAll('input[name=language]').forEach(each => each.addEventListener('change', () => showCode()));
 $('copy').addEventListener('click', async () => {
