@@ -270,3 +270,59 @@ def test_walks_to_and_between_stops_change_too(tmp_path: Path) -> None:
     assert (seconds(fewer, places, **how) >= before).all()
     # The streets are shared, the stops on them are not.
     assert (seconds(net, places, **how) == before).all()
+
+
+def edges_that_differ(before: Network, after: Network) -> np.ndarray:
+    """Return which edges have another access or another speed: the slow twin of the count in reports."""
+    columns = [f"{mode}_{what}" for mode in MODES for what in ("access", "kph_forward", "kph_backward")]
+    a, b = (each.edges_frame()[columns].to_numpy(np.float64) for each in (before, after))
+    return np.asarray((a != b).any(axis=1))
+
+
+def fact_of(before: Network, is_other: np.ndarray) -> str:
+    """Return how the report counts some edges."""
+    n, km = int(is_other.sum()), float(before.edges_frame()["length_m"][is_other].sum() / 1000)
+    return f"{n:,} edge{'' if n == 1 else 's'}, {km:,.2f} km, "
+
+
+@pytest.mark.parametrize("which", ["last row", "first row", "near", "everything"])
+def test_reports_count_the_edges_that_differ(helsinki: Network, which: str) -> None:
+    """Rows of uses are renumbered, so that the numbers of edges before and after cannot be compared."""
+    tables = helsinki.tables
+    if which.endswith("row"):
+        row = len(tables.uses) - 1 if which == "last row" else 0
+        chosen: dict[str, Any] = {"ways": np.unique(tables.edge_way_id[tables.edge_use == row]).tolist()}
+    else:
+        chosen = {"near": (24.9414, 60.1711), "distance": 1500 if which == "near" else 50_000}
+    closed = helsinki.with_changes(tl.CloseStreets(**chosen))
+    reopened = closed.with_changes(tl.ReopenStreets(**chosen))
+    slow = helsinki.with_changes(tl.SetSpeed(**chosen, factor=0.5))
+    again = slow.with_changes(tl.SetSpeed(**chosen, factor=0.25))
+    for before, after in ((helsinki, closed), (closed, reopened), (helsinki, slow), (slow, again)):
+        is_other = edges_that_differ(before, after)
+        assert is_other.any()
+        assert after.history.facts[-1].startswith(fact_of(before, is_other)), after.history.facts[-1]
+
+
+def test_reports_count_the_edges_beside_that_differ(helsinki: Network) -> None:
+    def names(beside: float) -> tl.CloseStreets:
+        return tl.CloseStreets(streets="Pitkäsilta", beside=beside)
+
+    alone, wide = (helsinki.with_changes(names(metres)) for metres in (0, 30))
+    more = edges_that_differ(alone, wide)
+    assert more.any()
+    assert f"; {fact_of(helsinki, more)}of them beside the others" in wide.history.facts[-1]
+
+
+def test_equal_rows_of_uses_are_no_difference(ladder: Network) -> None:
+    tables = ladder.tables
+    last = int(tables.edge_use[0])
+    twice = replace(
+        tables,
+        uses=tables.uses.iloc[[*range(len(tables.uses)), last]].reset_index(drop=True),
+        edge_use=np.where(np.arange(tables.edge_use.size) == 3, len(tables.uses), tables.edge_use).astype(np.int32),
+    )
+    network = tl.build_network(twice, timezone="UTC")
+    same = network.with_changes(tl.SetSpeed(edges=[0, 3], factor=1))
+    assert same.history.facts[-1].startswith("0 edges, 0.00 km, ")
+    assert same.fingerprint == network.fingerprint

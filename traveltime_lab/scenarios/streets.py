@@ -56,12 +56,11 @@ def apply(tables: StreetTables, change: Change) -> tuple[StreetTables, str]:
     if isinstance(change, SetSpeed):
         how = f"factor {change.factor:g}" if change.kph is None else f"{change.kph:g} km/h"
         done = f"{how} for {_and(change.modes)}"
-        changed = with_uses(tables, chosen, lambda uses: _with_speeds(uses, change))
+        changed, is_other = with_uses(tables, chosen, lambda uses: _with_speeds(uses, change))
     else:
         closes = isinstance(change, CloseStreets)
         done = f"{'closed' if closes else 'reopened'} to {_and(change.modes)}"
-        changed = with_uses(tables, chosen, lambda uses: _with_access(uses, change.modes, closes=closes))
-    is_other = changed.edge_use != tables.edge_use
+        changed, is_other = with_uses(tables, chosen, lambda uses: _with_access(uses, change.modes, closes=closes))
     fact = f"{_counted(tables, is_other)}, {done}"
     is_beside = np.zeros(is_other.size, np.bool_)
     is_beside[beside] = True
@@ -80,9 +79,14 @@ def _and(names: tuple[str, ...]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
-def with_uses(tables: StreetTables, edges: IndexArray, changed: Callable[[pd.DataFrame], pd.DataFrame]) -> StreetTables:
+def with_uses(
+    tables: StreetTables, edges: IndexArray, changed: Callable[[pd.DataFrame], pd.DataFrame]
+) -> tuple[StreetTables, BoolArray]:
     """
-    Return tables with new uses of some edges; unchanged arrays are shared.
+    Return tables with new uses of some edges, and which edges have other uses than before; unchanged arrays are shared.
+
+    The numbers in ``edge_use`` of two tables cannot be compared: rows are renumbered, so that an edge may have the same
+    number for another use.
 
     Parameters
     ----------
@@ -91,8 +95,9 @@ def with_uses(tables: StreetTables, edges: IndexArray, changed: Callable[[pd.Dat
     changed : callable
         Returns the changed rows of `StreetTables.uses`.
     """
+    is_other = np.zeros(tables.edge_from.size, np.bool_)
     if not edges.size:
-        return tables
+        return tables, is_other
     uses = tables.uses
     rows, which = np.unique(tables.edge_use[edges], return_inverse=True)
     new = changed(uses.iloc[rows].copy()).astype(uses.dtypes.to_dict())
@@ -100,14 +105,19 @@ def with_uses(tables: StreetTables, edges: IndexArray, changed: Callable[[pd.Dat
     known: dict[tuple[object, ...], int] = {}
     for number, row in enumerate(pd.concat([uses, new]).itertuples(index=False, name=None)):
         known.setdefault(row, number)
-    place = np.array([known[row] for row in new.itertuples(index=False, name=None)], np.int64)
-    if (place == rows).all():
-        return tables
+    place, before = (
+        np.array([known[row] for row in each.itertuples(index=False, name=None)], np.int64)
+        for each in (new, uses.iloc[rows])
+    )
+    is_other[edges] = (place != before)[which]
+    if not is_other.any():
+        return tables, is_other
     edge_use = tables.edge_use.copy()
     edge_use[edges] = place[which]
     table = pd.concat([uses, new], ignore_index=True)
     used, edge_use[:] = _numbered(edge_use, len(uses))
-    return replace(tables, uses=table.iloc[used].reset_index(drop=True), edge_use=edge_use.astype(np.int32))
+    table = table.iloc[used].reset_index(drop=True)
+    return replace(tables, uses=table, edge_use=edge_use.astype(np.int32)), is_other
 
 
 def _numbered(edge_use: AnyArray, n_before: int) -> tuple[Int64Array, Int64Array]:
