@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +13,7 @@ import pytest
 
 import traveltime_lab as tl
 from traveltime_lab._checks import did_you_mean
+from traveltime_lab._elsewhere import ATTRIBUTES, FUNCTIONS
 
 if TYPE_CHECKING:
     from traveltime_lab.network.network import Network
@@ -77,3 +80,28 @@ def test_every_unknown_name_suggests_similar_ones(case: str, porto_alegre: Netwo
     with pytest.raises(tl.InputError) as error:
         call(porto_alegre)
     assert "did you mean" in str(error.value) and meant in str(error.value)
+
+
+def _suggested(owner: Any, wrong: str) -> list[str]:
+    """Return the names that the error about an attribute suggests."""
+    try:
+        getattr(owner, wrong)
+    except AttributeError as error:
+        return re.findall("'([^']*)'", str(error).partition("did you mean ")[2])
+    return []
+
+
+def test_names_that_are_suggested_exist(porto_alegre: Network) -> None:
+    """For slips in every name of other packages."""
+    n_suggested = 0
+    for owner, table in ((tl, FUNCTIONS), (porto_alegre, ATTRIBUTES)):
+        for name in table:
+            for wrong in (name[:-1], f"{name}_", f"{name}x", name.replace("_", ""), name.upper()):
+                for found in _suggested(owner, wrong):
+                    n_suggested += 1
+                    is_of_package = found.partition(".")[0] in ("traveltime_lab", *tl.__all__)
+                    start = tl if owner is tl or is_of_package else owner
+                    operator.attrgetter(found.removeprefix("traveltime_lab."))(start)
+    assert n_suggested > 100
+    assert _suggested(tl, "explor") == ["TravelTimeMap"]
+    assert _suggested(tl, "graph_to_gdf") == ["Network.nodes_frame"]

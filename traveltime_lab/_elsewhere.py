@@ -5,6 +5,7 @@ Names in other packages, and the names here; those of types of transportation ar
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
@@ -129,6 +130,8 @@ WIDGET_OPTIONS: Final = {
     "departure_time_window": "window, in seconds", "percentiles": "percentile, one number", "tiles": "base_map",
     "basemap": "base_map",
 }  # fmt: skip
+#: The first name in what stands for a name elsewhere, before arguments, other names or prose.
+_FIRST_NAME: Final = re.compile(r"[A-Za-z_][\w.]*")
 #: Least share of letters in common of similar names (assumed: "timemap" is one of time_map, "union" none of unions).
 _ALIKE: Final = 0.8
 
@@ -148,10 +151,15 @@ def similar(name: str, here: Iterable[str], elsewhere: Mapping[str, str]) -> str
     if name.startswith("_"):
         return ""
     known = {_letters(each): each for each in here}
-    known = {**{_letters(each): use.partition("(")[0] for each, use in elsewhere.items()}, **known}
+    known = {**{_letters(each): _first_name(use) for each, use in elsewhere.items()}, **known}
     close = difflib.get_close_matches(_letters(name), known, n=3, cutoff=_ALIKE)
     found = dict.fromkeys(known[each] for each in close)
     return f"; did you mean {' or '.join(map(repr, found))}?" if found else ""
+
+
+def _first_name(use: str) -> str:
+    found = _FIRST_NAME.match(use)
+    return found[0] if found else use
 
 
 def _letters(name: str) -> str:
