@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import re
+import unicodedata
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
         ("x", [], ""),
         (None, ["none", "other"], "'none'"),
         (("a", 1), [("a", 2), "b"], "('a', 2)"),
+        ("STRASSE", ["Straße", "x"], "'Straße'"),
     ],
 )
 def test_similar_names_are_suggested(wanted: Any, known: Any, meant: str) -> None:
@@ -105,3 +107,38 @@ def test_names_that_are_suggested_exist(porto_alegre: Network) -> None:
     assert n_suggested > 100
     assert _suggested(tl, "explor") == ["TravelTimeMap"]
     assert _suggested(tl, "graph_to_gdf") == ["Network.nodes_frame"]
+
+
+def test_a_name_in_another_normalisation_is_explained() -> None:
+    """Two texts that look the same are not suggested without a word."""
+    wanted = unicodedata.normalize("NFD", "Pitkäsilta")
+    hint = did_you_mean(wanted, ["Pitkäsilta", "Pitkäkatu"])
+    assert hint.startswith("; did you mean 'Pitkäsilta'") and "another Unicode normalisation" in hint
+    assert "Unicode" not in did_you_mean("pitkasilta", ["Pitkäsilta"])
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+@pytest.mark.parametrize("name", ["Pitkäsilta", "PITKÄSILTA"])
+def test_streets_are_named_in_any_normalisation(helsinki: Network, name: str, form: Any) -> None:
+    known = helsinki.with_changes(tl.CloseStreets(streets="Pitkäsilta"))
+    found = helsinki.with_changes(tl.CloseStreets(streets=unicodedata.normalize(form, name)))
+    assert found.fingerprint == known.fingerprint != helsinki.fingerprint
+    assert found.history.facts == known.history.facts
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+def test_places_are_found_in_any_normalisation(helsinki: Network, form: Any) -> None:
+    found = tl.geocode(helsinki, unicodedata.normalize(form, "Pitkäsilta"))
+    assert found["name"].tolist() == tl.geocode(helsinki, "Pitkäsilta")["name"].tolist() != []
+
+
+def test_names_of_routes_are_recognised_in_any_normalisation(porto_alegre: Network) -> None:
+    routes = porto_alegre.routes_frame()
+    name = next(each for each in routes["long_name"] if unicodedata.normalize("NFD", each) != each)
+    wanted = unicodedata.normalize("NFD", name)
+    for call in (
+        lambda: porto_alegre.with_changes(tl.RemoveRoutes(wanted)),
+        lambda: porto_alegre.trips_frame(routes=wanted),
+    ):
+        with pytest.raises(tl.InputError, match="it is the name of"):
+            call()

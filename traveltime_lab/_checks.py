@@ -8,6 +8,7 @@ import datetime as dt
 import math
 import numbers
 import operator
+import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Set
 from typing import Any, Final
 
@@ -203,16 +204,32 @@ def did_you_mean(requested: Any, known: Iterable[Any]) -> str:
     """
     Return the end of an error about an unknown name, label or id: similar ones, empty if there are none.
 
-    Case does not count. Numbers are similar if few of their digits differ.
+    Case and Unicode normalisation do not count. Numbers are similar if few of their digits differ. The message says
+    if a name differs in its Unicode normalisation only, and thus looks the same.
     """
     from rapidfuzz import fuzz, process  # noqa: PLC0415 - for errors only
 
     choices = {str(each): each.item() if isinstance(each, np.generic) else each for each in known}
     least = _ALIKE["number" if is_whole(requested) else "name"]
     close = process.extract(
-        str(requested), list(choices), scorer=fuzz.ratio, processor=str.lower, limit=_MOST_MEANT, score_cutoff=least
+        str(requested), list(choices), scorer=fuzz.ratio, processor=folded, limit=_MOST_MEANT, score_cutoff=least
     )
-    return f"; did you mean {' or '.join(repr(choices[name]) for name, *_ in close)}?" if close else ""
+    if not close:
+        return ""
+    hint = f"; did you mean {' or '.join(repr(choices[name]) for name, *_ in close)}?"
+    if any(name != str(requested) and composed(name) == composed(str(requested)) for name, *_ in close):
+        hint = f"{hint} It has the same letters in another Unicode normalisation; see unicodedata.normalize"
+    return hint
+
+
+def composed(text: str) -> str:
+    """Return a text in NFC: a letter and its accent are one character, however they were typed."""
+    return unicodedata.normalize("NFC", text)
+
+
+def folded(text: str) -> str:
+    """Return a name without case, in NFC, for comparisons."""
+    return composed(composed(text).casefold())
 
 
 def items(value: Any, name: str, what: str, how_many: int | None = None) -> tuple[Any, ...]:

@@ -13,7 +13,7 @@ import pandas as pd
 import shapely
 
 from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray, IndexArray, Int64Array, chosen_rows
-from traveltime_lab._checks import did_you_mean, flag, items, words
+from traveltime_lab._checks import composed, did_you_mean, flag, items, words
 from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.errors import InputError, NoServiceError
 from traveltime_lab.kernels.transit import ride_lines
@@ -241,8 +241,8 @@ def _is_route(timetable: Timetable, requested: Any) -> BoolArray:
     there = set(known)
     for each in ids:
         if words(each, "each of routes") not in there:
-            names = timetable.routes[["route_short_name", "route_long_name"]].astype(str)
-            named = known[(names == each).any(axis=1).to_numpy()].tolist()
+            names = timetable.routes[["route_short_name", "route_long_name"]].astype(str).map(composed)
+            named = known[(names == composed(each)).any(axis=1).to_numpy()].tolist()
             hint = f"; it is the name of {', '.join(map(repr, named[:5]))}" if named else did_you_mean(each, known)
             raise InputError(f"no route has the id {each!r}{hint}")
     return np.isin(known, list(ids))

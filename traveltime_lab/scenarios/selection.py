@@ -10,7 +10,7 @@ import numpy as np
 import shapely
 
 from traveltime_lab._arrays import AnyArray, BoolArray, IndexArray, chosen_rows
-from traveltime_lab._checks import did_you_mean
+from traveltime_lab._checks import did_you_mean, folded
 from traveltime_lab.crs import LocalFrame
 from traveltime_lab.errors import InputError
 from traveltime_lab.scenarios.edge_names import edges_of
@@ -88,18 +88,18 @@ def _in_polygon(tables: StreetTables, polygon: shapely.Geometry, *, by_midpoint:
 
 
 def _named(tables: StreetTables, change: Selection) -> BoolArray:
-    """Return which edges have one of the names of a change, in capitals or not."""
+    """Return which edges have one of the names of a change, in capitals or not, and in any Unicode normalisation."""
     used = np.zeros(len(tables.names), np.bool_)
     used[tables.edge_name] = True
-    there = np.array([name.casefold() if known else "" for name, known in zip(tables.names, used, strict=True)], object)
+    there = np.array([folded(name) if known else "" for name, known in zip(tables.names, used, strict=True)], object)
     for name in change.streets:
-        if not (there == name.casefold()).any():
+        if not (there == folded(name)).any():
             known = [each for each, is_used in zip(tables.names, used, strict=True) if is_used and each]
             raise InputError(
                 f"{change.title}: the network has no street called {name!r}; see edges_frame()['name']"
                 f"{did_you_mean(name, known)}"
             )
-    return np.asarray(np.isin(there, [name.casefold() for name in change.streets])[tables.edge_name])
+    return np.asarray(np.isin(there, [folded(name) for name in change.streets])[tables.edge_name])
 
 
 def _near(tables: StreetTables, change: Selection, among: BoolArray) -> BoolArray:

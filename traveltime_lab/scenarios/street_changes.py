@@ -97,8 +97,8 @@ class CloseStreets(Selection):
     modes : str or sequence of str, default ("walking", "cycling", "driving")
         Modes to close the streets to.
     streets : str or sequence of str, default ()
-        Close the streets with these names, in capitals or not: all edges whose ``name`` in `Network.edges_frame` is one
-        of them.
+        Close the streets with these names, in capitals or not and in any Unicode normalisation: all edges whose
+        ``name`` in `Network.edges_frame` is one of them.
     near : Point, (lng, lat), sequence of these, GeoDataFrame or GeoSeries, optional
         Close every street that comes within `distance` of one of these points, from junction to junction, at all
         levels; no ferries. With `streets`, only those of the streets with these names. Points without a table are in

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from traveltime_lab._arrays import BoolArray, IndexArray, Int32Array
-from traveltime_lab._checks import did_you_mean
+from traveltime_lab._checks import composed, did_you_mean
 from traveltime_lab.errors import InputError
 from traveltime_lab.scenarios import new_lines
 from traveltime_lab.scenarios.changes import Change
@@ -157,8 +157,8 @@ def rows(table: str, column: str, what: str, timetable: Timetable, ids: tuple[st
 def _hint(timetable: Timetable, table: str, requested: str, known: Any) -> str:
     """Return what may have been meant by an id that does not exist."""
     if table == "routes":
-        names = timetable.routes[["route_short_name", "route_long_name"]].astype(str)
-        named = timetable.routes["route_id"][(names == requested).any(axis=1)].tolist()
+        names = timetable.routes[["route_short_name", "route_long_name"]].astype(str).map(composed)
+        named = timetable.routes["route_id"][(names == composed(requested)).any(axis=1)].tolist()
         if named:
             return f"; it is the name of {', '.join(map(repr, named[:5]))}"
     return did_you_mean(requested, known)
