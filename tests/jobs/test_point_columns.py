@@ -166,3 +166,40 @@ def test_options_of_text_and_crs_are_refused_for_layers(tmp_path: Path) -> None:
             read_point_file(path, **how)
     with pytest.raises(tl.InputError, match="has a geometry with a CRS of its own; leave --crs out"):
         read_point_file(path, crs="EPSG:3067")
+
+
+@pytest.mark.parametrize(
+    ("crs", "kind"),
+    [("EPSG:5773", "Vertical CRS"), ("EPSG:4978", "Geocentric CRS"), ("EPSG:4979", ""), ("EPSG:7415", "")],
+)
+def test_coordinates_are_in_a_horizontal_crs(crs: str, kind: str, tmp_path: Path) -> None:
+    """Compound and geographic 3D CRSs have horizontal coordinates, of which the columns are."""
+    path = tmp_path / "points.csv"
+    path.write_text("x,y\n5.1,52.1\n", encoding="utf-8")
+    if not kind:
+        assert len(read_point_file(path, crs=crs)) == 1
+        return
+    with pytest.raises(tl.InputError, match=f"must be a geographic or projected CRS .*{crs}' is a {kind}"):
+        read_point_file(path, crs=crs)
+
+
+@pytest.mark.parametrize("text", ["inf", "-inf", "1e999"])
+@pytest.mark.parametrize("name", ["points.csv", "points.parquet"])
+def test_infinite_coordinates_are_refused(name: str, text: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    if name.endswith(".csv"):
+        path.write_text(f"lng,lat\n24.9,60.1\n24.9,{text}\n", encoding="utf-8")
+    else:
+        pd.DataFrame({"lng": [24.9, 24.9], "lat": [60.1, float(text)]}).to_parquet(path)
+    with pytest.raises(tl.DataError, match="as lat in row 2, which is an infinite number"):
+        read_point_file(path)
+
+
+def test_projected_coordinates_that_may_have_thousands_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "points.csv"
+    path.write_text("x;y\n148990,5;170123,5\n148,990;170,123\n", encoding="utf-8")
+    with pytest.raises(tl.DataError, match="has '148,990' as x in row 2, which may be thousands or decimals"):
+        read_point_file(path, crs="EPSG:31370")
+    assert read_point_file(path, crs="EPSG:31370", decimal=",").geometry.iloc[1].x == 148.99
+    path.write_text("x;y\n24,990;60,123\n", encoding="utf-8")
+    assert read_point_file(path).geometry.iloc[0].x == 24.99, "degrees have no thousands"

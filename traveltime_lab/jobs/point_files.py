@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import geopandas as gpd
+import numpy as np
 import pandas as pd
 import pyproj
 
@@ -180,6 +181,18 @@ def _numbers(table: gpd.GeoDataFrame, name: str, source: Path, written: _Written
     """Return a column of numbers."""
     if name not in table.columns or name == "geometry":
         raise DataError(_no_column(table, source, name))
+    _check_clear(table, name, source, written)
+    values = _as_numbers(table[name], written)
+    wrong = values.isna() & table[name].notna()
+    if wrong.any():
+        row = int(wrong.argmax())
+        msg = f"{source} has {plain(table[name].iloc[row])!r} as {name} in row {row + 1}, which is not a number"
+        raise DataError(msg)
+    return values
+
+
+def _check_clear(table: pd.DataFrame, name: Any, source: Path, written: _Written) -> None:
+    """Raise DataError if a column has texts that may be thousands or decimals."""
     if written.decimal is None and pd.api.types.is_string_dtype(table[name].dtype):
         unclear = table[name].astype("str").str.fullmatch(_AMBIGUOUS).fillna(False).astype("bool")
         if unclear.any():
@@ -191,13 +204,6 @@ def _numbers(table: gpd.GeoDataFrame, name: str, source: Path, written: _Written
                 f"{whole} or {point}, or choose the decimal mark with --decimal"
             )
             raise DataError(msg)
-    values = _as_numbers(table[name], written)
-    wrong = values.isna() & table[name].notna()
-    if wrong.any():
-        row = int(wrong.argmax())
-        msg = f"{source} has {plain(table[name].iloc[row])!r} as {name} in row {row + 1}, which is not a number"
-        raise DataError(msg)
-    return values
 
 
 def _are_texts(labels: pd.Series) -> bool:
@@ -231,10 +237,15 @@ def _crs(given: str | None) -> str:
     if given is None:
         return "EPSG:4326"
     try:
-        pyproj.CRS.from_user_input(given)
+        found = pyproj.CRS.from_user_input(given)
     except pyproj.exceptions.CRSError as error:
         msg = f"--crs must be a CRS such as EPSG:31370; got {given!r}"
         raise InputError(msg) from error
+    # A compound CRS has a horizontal one, in which columns of two coordinates are.
+    horizontal = found.sub_crs_list[0] if found.is_compound else found
+    if not (horizontal.is_projected or horizontal.is_geographic) or horizontal.is_geocentric:
+        msg = f"--crs must be a geographic or projected CRS such as EPSG:31370; {given!r} is a {found.type_name}"
+        raise InputError(msg)
     return given
 
 
@@ -302,13 +313,18 @@ def _as_numbers(column: pd.Series, written: _Written) -> pd.Series:
 def _from_columns(table: pd.DataFrame, source: Path, written: _Written) -> gpd.GeoDataFrame:
     """Return the points of the columns ``lng`` and ``lat``, or of those with other names for them."""
     names = _named_columns(table, source, written) or _usual_columns(table, source)
-    values = {}
-    for name in names:
-        values[name] = _as_numbers(table[name], written)
+    values = {name: _as_numbers(table[name], written) for name in names}
+    # Degrees have no thousands.
+    is_projected = pyproj.CRS.from_user_input(written.crs).is_projected
     for name, column in values.items():
-        if column.isna().any():
-            row = int(column.isna().argmax())
-            msg = f"{source} has {table[name].iloc[row]!r} as {name} in row {row + 1}, which is not a number"
+        if is_projected and written.separator != ",":
+            _check_clear(table, name, source, written)
+        is_wrong = ~np.isfinite(column.to_numpy())
+        if is_wrong.any():
+            row = int(is_wrong.argmax())
+            value = plain(table[name].iloc[row])
+            what = "an infinite number" if np.isinf(column.iloc[row]) else "not a number"
+            msg = f"{source} has {value!r} as {name} in row {row + 1}, which is {what}"
             raise DataError(msg)
     geometry = gpd.points_from_xy(*values.values(), crs=written.crs)
     return gpd.GeoDataFrame(table.drop(columns="geometry", errors="ignore"), geometry=geometry)
