@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 from typing import IO, Any, Final, cast
 
@@ -46,6 +47,20 @@ def read_csv(path: Path, **how: Any) -> pd.DataFrame:
     # Raises an error if the first row has more fields.
     pd.read_csv(path, **{**how, "dtype": "object", "header": None, "nrows": 2})
     return pd.read_csv(path, **how, index_col=False)
+
+
+def header_of(path: Path, *, encoding: str, separator: str) -> list[str]:
+    """
+    Return the names of the columns of a CSV file.
+
+    Raises
+    ------
+    ValueError
+        As `read_csv`, if the file is compressed.
+    """
+    if infer_compression(path, "infer") is not None:
+        _check_packed(path)
+    return next(csv.reader([_header(path, encoding)], delimiter=separator), [])
 
 
 def separator_of(path: Path, *, encoding: str) -> str:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
 
 import geopandas as gpd
 import pandas as pd
+import pyproj
 import pytest
 import shapely
 
 import traveltime_lab as tl
+from traveltime_lab.commands.point_options import point_options
 from traveltime_lab.jobs.point_files import read_point_file
 
 EXPECTED = {"a": (24.9414, 60.1711), "b": (-51.5, -30.25)}
@@ -203,3 +206,33 @@ def test_projected_coordinates_that_may_have_thousands_are_refused(tmp_path: Pat
     assert read_point_file(path, crs="EPSG:31370", decimal=",").geometry.iloc[1].x == 148.99
     path.write_text("x;y\n24,990;60,123\n", encoding="utf-8")
     assert read_point_file(path).geometry.iloc[0].x == 24.99, "degrees have no thousands"
+
+
+@pytest.mark.parametrize(
+    "requested", ["shop name", " shop name", " shop name ", "Name, Vorname", "Caf\u00e9", "Cafe\u0301"]
+)
+def test_one_file_takes_any_name_of_a_column(requested: str, tmp_path: Path) -> None:
+    path = tmp_path / "points.csv"
+    path.write_text('id, lng, lat, shop name,"Name, Vorname",Cafe\u0301\n1,24.9,60.1,a,a,a\n', encoding="utf-8")
+    options = argparse.Namespace(id=requested, layer=None, lng=None, lat=None, crs=None, separator=None, decimal=None)
+    (how,) = point_options(options, [path])
+    assert read_point_file(path, **how).index.tolist() == ["a"]
+    options.id, options.lng, options.lat, options.crs = None, "lng", " lat", pyproj.CRS("EPSG:4258").to_wkt()
+    (how,) = point_options(options, [path])
+    assert read_point_file(path, **how).crs == "EPSG:4258"
+    both = point_options(options, [path, path])
+    assert [each["crs"] for each in both] == [options.crs] * 2
+
+
+def test_names_of_two_files_are_split_unless_both_have_the_whole(tmp_path: Path) -> None:
+    whole, parts = tmp_path / "whole.csv", tmp_path / "parts.csv"
+    whole.write_text('"a,b",a,b,lng,lat\n1,2,3,24.9,60.1\n', encoding="utf-8")
+    parts.write_text("a,b,lng,lat\n2,3,24.9,60.1\n", encoding="utf-8")
+    options = argparse.Namespace(id="a,b", layer=None, lng=None, lat=None, crs=None, separator=None, decimal=None)
+
+    def names(*paths: Path) -> list[str]:
+        return [how["id_column"] for how in point_options(options, paths)]
+
+    assert names(whole, whole) == ["a,b", "a,b"]
+    assert names(whole, parts) == names(parts, parts) == ["a", "b"]
+    assert [how["id_column"] for how in point_options(options, [None, whole])] == [None, "a,b"]

@@ -70,7 +70,7 @@ def point_options(options: argparse.Namespace, paths: Sequence[str | Path | None
     for name in _OF_TEXT:
         if name in given and not any(is_text):
             raise InputError(f"--{name} is for text files such as .csv; there are none, leave it out")
-    parts = {name: _parts(name, getattr(options, name), paths) for name in _PER_FILE}
+    parts = {name: _parts(name, getattr(options, name), paths, options.separator) for name in _PER_FILE}
     parts["id_column"] = parts.pop("id")
     texts = {name: getattr(options, name) for name in _OF_TEXT}
     return [
@@ -78,11 +78,16 @@ def point_options(options: argparse.Namespace, paths: Sequence[str | Path | None
     ]
 
 
-def _parts(option: str, text: str | None, paths: Sequence[str | Path | None]) -> list[str | None]:
+def _parts(
+    option: str, text: str | None, paths: Sequence[str | Path | None], separator: str | None
+) -> list[str | None]:
     """Return the part of an option for each file, None for none."""
     from traveltime_lab.errors import InputError
 
-    names: list[str | None] = [name.strip() or None for name in text.split(",")] if text else [None]
+    if len(paths) < 2 or not text or "," not in text or _is_whole(option, text, paths, separator):
+        # Names of columns and WKT have commas, too.
+        return [text if text and text.strip() and path is not None else None for path in paths]
+    names = [name.strip() or None for name in text.split(",")]
     if len(names) > len(paths):
         several = ", or two with a comma" if len(paths) == 2 else ""
         what = "a CRS" if option == "crs" else f"the name of a {'layer' if option == 'layer' else 'column'}"
@@ -93,3 +98,14 @@ def _parts(option: str, text: str | None, paths: Sequence[str | Path | None]) ->
         if name is not None and path is None:
             raise InputError(f"--{option} has {name!r} for points that are LNG,LAT and no file; leave it empty")
     return names
+
+
+def _is_whole(option: str, text: str, paths: Sequence[str | Path | None], separator: str | None) -> bool:
+    """Return whether a text with commas is one name, that of a column in every file, or one CRS."""
+    if option == "crs":
+        return "[" in text or "{" in text  # WKT and PROJJSON
+    if option == "layer":
+        return False
+    from traveltime_lab.jobs.point_files import column_names
+
+    return all(text in column_names(path, separator) for path in paths if path is not None)

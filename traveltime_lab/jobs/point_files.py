@@ -13,10 +13,12 @@ from typing import Any, Final
 import geopandas as gpd
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pyproj
 
-from traveltime_lab._checks import did_you_mean
-from traveltime_lab._csv import read_csv, separator_of
+from traveltime_lab._checks import composed, did_you_mean
+from traveltime_lab._csv import header_of, read_csv, separator_of
 from traveltime_lab._files import as_path, is_file
 from traveltime_lab._parquet import check_size
 from traveltime_lab.errors import DataError, InputError, MissingFileError, TravelTimeError
@@ -148,6 +150,20 @@ def is_text_file(path: str | os.PathLike[str]) -> bool:
     return os.fspath(path).lower().endswith(_CSV)
 
 
+def column_names(path: str | os.PathLike[str], separator: str | None = None) -> list[str]:
+    """Return the names of the columns of a text file or a Parquet file, none for other files and unreadable ones."""
+    source = as_path(path, "path")
+    try:
+        if is_text_file(source):
+            return header_of(source, encoding="utf-8-sig", separator=_separator(source, separator, None) or ",")
+        if source.name.lower().endswith(_PARQUET):
+            check_size(source)
+            return [str(name) for name in pq.read_schema(source).names]
+    except (OSError, ValueError, TravelTimeError, pa.ArrowException):  # which reading its points explains
+        return []
+    return []
+
+
 def _labelled(table: gpd.GeoDataFrame, source: Path, id_column: str | None) -> gpd.GeoDataFrame:
     """Return the points of a table with the labels of a column as index."""
     if table.crs is None:
@@ -156,11 +172,11 @@ def _labelled(table: gpd.GeoDataFrame, source: Path, id_column: str | None) -> g
     if not len(table):
         msg = f"{source} has no rows"
         raise DataError(msg)
-    column = id_column if id_column is not None else (_ID if _ID in table.columns else None)
-    if column is None:
+    if id_column is None and _ID not in table.columns:
         return table.reset_index(drop=True)[["geometry"]]
-    if column not in table.columns or column == "geometry":
-        raise DataError(_no_column(table, source, column))
+    column = _column(table, _ID if id_column is None else id_column)
+    if column is None or column == "geometry":
+        raise DataError(_no_column(table, source, str(id_column)))
     labels = _labels(table[column])
     if labels.isna().any():
         msg = f"{source} has no {column!r} in row {int(labels.isna().argmax()) + 1}"
@@ -179,8 +195,10 @@ def _labelled(table: gpd.GeoDataFrame, source: Path, id_column: str | None) -> g
 
 def _numbers(table: gpd.GeoDataFrame, name: str, source: Path, written: _Written) -> pd.Series:
     """Return a column of numbers."""
-    if name not in table.columns or name == "geometry":
+    column = _column(table, name)
+    if column is None or column == "geometry":
         raise DataError(_no_column(table, source, name))
+    name = column
     _check_clear(table, name, source, written)
     values = _as_numbers(table[name], written)
     wrong = values.isna() & table[name].notna()
@@ -335,7 +353,7 @@ def _named_columns(table: pd.DataFrame, source: Path, written: _Written) -> list
     found = []
     for requested in (written.lng, written.lat):
         if requested is not None:
-            name = next((each for each in table.columns if str(each).strip() == requested.strip()), None)
+            name = _column(table, requested)
             if name is None:
                 raise DataError(_no_column(table, source, requested))
             found.append(name)
@@ -343,6 +361,14 @@ def _named_columns(table: pd.DataFrame, source: Path, written: _Written) -> list
         msg = f"--lng and --lat both name the column {written.lng!r}; give each its own"
         raise InputError(msg)
     return found
+
+
+def _column(table: pd.DataFrame, requested: str) -> Any:
+    """Return the column that has a name, or has it without blanks around it and in any Unicode normalisation."""
+    if requested in table.columns:
+        return requested
+    name = composed(requested.strip())
+    return next((each for each in table.columns if composed(str(each).strip()) == name), None)
 
 
 def _usual_columns(table: pd.DataFrame, source: Path) -> list[Any]:
