@@ -20,9 +20,11 @@ from hypothesis import strategies as st
 import traveltime_lab as tl
 from tests.support.feeds import feed
 from tests.support.osm_files import osm_xml
+from traveltime_lab.crs import LocalFrame
 from traveltime_lab.maps.widget import answers
 from traveltime_lab.maps.widget.state import state_of
 from traveltime_lab.network.network import Network
+from traveltime_lab.streets.extent import Extent, LocalBorder
 
 #: Nodes along a side of the town, and degrees between them: 111 m.
 SIDE, STEP = 26, 0.001
@@ -236,6 +238,24 @@ def test_what_to_do(town: Path) -> None:
         tl.accessibility(part, [place(6, 6)], shops, values="reaches_border", travel_time=120)
 
 
+@pytest.mark.parametrize("mode", ["walking", "driving", "public_transport", "driving+public_transport"])
+def test_origins_without_a_street(town: Path, mode: str) -> None:
+    """Their areas are empty, in the network and outside of it: there is nothing to flag or to warn of."""
+    part = built(town, (*place(5.5, 5.5), *place(20.5, 20.5)), has_buses=True)
+    asked = {"travel_time": 600, "transportation": mode, "departure_time": MORNING, "snapping": {"threshold": 20}}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for point in (place(6.5, 5.6), place(60, 60)):
+            found = tl.time_map(part, [point], **asked)
+            assert found.geometry.is_empty.all()
+            assert flags(found) == [False]
+            tl.h3_cells(part, [point], resolution=9, **asked)
+            if mode != "public_transport":
+                continue
+            counted = tl.accessibility(part, [point], [place(12, 12)], **asked | {"transportation": "walking"})
+            assert flags(counted) == [False]
+
+
 # Where the border is -------------------------------------------------------------------------------------------------
 
 CROSS = {1: (0.5, 0.5), 2: (0.502, 0.5), 3: (0.504, 0.5), 4: (0.502, 0.502), 5: (0.502, 0.498)}
@@ -307,6 +327,66 @@ def test_gaps_of_the_data_are_no_border(tmp_path: Path) -> None:
     network = tl.build_network(tmp_path / "gap.osm")
     assert network.report()["ways_dropped_missing_nodes"] == 1
     assert network.tables.edge_is_cut.sum() == 21
+
+
+def jagged(n: int, seed: int = 0, middle: tuple[float, float] = (10.0, 50.0)) -> shapely.Polygon:
+    """Return a star of `n` corners, with a hole."""
+    turn, dice = np.linspace(0.0, 2.0 * np.pi, n, endpoint=False), np.random.default_rng(seed)
+    far = dice.uniform(0.03, 0.05, n)
+    outer, inner = (np.column_stack([r * np.cos(turn), r * np.sin(turn)]) + middle for r in (far, far * 0.2))
+    return shapely.Polygon(outer, [inner])
+
+
+@pytest.mark.parametrize("shape", [jagged(7), jagged(300), shapely.MultiPolygon([jagged(9), jagged(8, 1, (10.2, 50))])])
+def test_gaps_to_polygons(shape: Any) -> None:
+    """Slow twin: the distance to the whole boundary, for each point."""
+    extent, frame = Extent("bounds", shape.bounds, shape), LocalFrame(10.0, 50.0)
+    border, dice = LocalBorder.of(extent, frame), np.random.default_rng(1)
+    lng, lat = dice.uniform(9.9, 10.3, 2000), dice.uniform(49.9, 50.1, 2000)
+    x, y = frame.to_xy(lng, lat)
+    line = shapely.transform(shape, lambda at: np.column_stack(frame.to_xy(at[:, 0], at[:, 1]))).boundary
+    true = shapely.distance(shapely.points(x, y), line) * np.minimum(frame.shrink(y), 1.0)
+    true[~shapely.intersects_xy(shape, lng, lat)] = 0.0
+    assert (true > 0.0).sum() > 50
+    # The bounding box may be nearer where an east-west degree is longer.
+    assert border.gap_m(lng, lat, np.inf) == pytest.approx(true, rel=1e-3, abs=1e-3)
+    some = border.gap_m(lng, lat, 200.0)
+    assert some[true <= 199.0] == pytest.approx(true[true <= 199.0], rel=1e-3, abs=1e-3)
+    assert (some[true > 200.0] >= 199.0).all()
+    # All places are on the border, with the inside to the left.
+    places, inwards = border.places(50.0, (-1e6, -1e6, 1e6, 1e6))
+    assert shapely.distance(shapely.points(places), line).max() < 1e-3
+    assert len(places) >= line.length / 50.0
+    inside = shapely.intersects_xy(shape, *frame.to_lnglat(*(places + 0.01 * inwards).T))
+    assert inside.mean() > 0.99
+    assert not shapely.intersects_xy(shape, *frame.to_lnglat(*(places - 0.01 * inwards).T)).mean() > 0.01
+
+
+@pytest.mark.parametrize(
+    ("box", "centre", "gap_deg"),
+    [
+        ((-180.0, -90.0, 180.0, 90.0), 100.0, np.inf),
+        ((-180.0, -90.0, 180.0, 90.0), 0.0, np.inf),
+        ((-10.0, -80.0, 180.0, 80.0), 0.0, 10.0),
+        ((-10.0, -80.0, 180.0, 80.0), -9.5, 0.5),
+        ((-179.0, -80.0, 179.0, 80.0), -178.0, 1.0),
+        ((-179.0, -80.0, 179.0, 80.0), 178.5, 0.5),
+        ((170.0, -10.0, -170.0, 10.0), -179.0, 9.0),
+        ((170.0, -10.0, -170.0, 10.0), -160.0, 0.0),
+    ],
+)
+def test_sides_of_large_boxes(box: Bounds, centre: float, gap_deg: float) -> None:
+    """Sides count the nearer way around the globe, and places on them only near the streets."""
+    frame = LocalFrame(centre, 0.0)
+    border = LocalBorder.of(Extent("bounds", box), frame)
+    to_side = min(gap_deg * frame.metres_per_degree_lng, (box[3]) * frame.metres_per_degree_lat)
+    assert border.gap_m(np.array([centre]), np.zeros(1), 1000.0) == pytest.approx([to_side], rel=1e-6)
+    places, inwards = border.places(50.0, (-3e3, -3e3, 3e3, 3e3))
+    assert len(places) == 0
+    places, inwards = border.places(50.0, (-70e3, -3e3, 70e3, 3e3))
+    assert (len(places) > 0) == (gap_deg == 0.5)
+    assert (np.abs(places[:, 0]) < 70e3).all()
+    assert not len(places) or np.ptp(inwards) == 1.0
 
 
 # What is kept --------------------------------------------------------------------------------------------------------
@@ -392,6 +472,16 @@ def test_the_map_says_so(town: Path) -> None:
         ):
             query = state_of(part, points, travel_time=240, transportation="walking").query()
             assert answers.remarks(part, query, answers.areas(part, query)) == told
+
+
+def test_the_service_starts_without_warnings(town: Path) -> None:
+    pytest.importorskip("starlette", reason="the extra 'server' is not installed")
+    from traveltime_lab.server.atlas import Atlas
+    from traveltime_lab.server.warm_up import warm_up
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", tl.BorderWarning)
+        warm_up(Atlas(built(town, (*place(9.5, 9.5), *place(14.5, 14.5)), has_buses=True)))
 
 
 # Other doors ---------------------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from traveltime_lab.streets import border
 from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.labels import primary
 from traveltime_lab.streets.pairs import Pairs
-from traveltime_lab.streets.snapping import Snaps
+from traveltime_lab.streets.snapping import SNAPPED, Snaps
 from traveltime_lab.surfaces.field import Field
 from traveltime_lab.transit import border as transit_border
 from traveltime_lab.transit.field import TransitField
@@ -48,8 +48,8 @@ def of_streets(query: Query, here: Snaps) -> FloatArray:
     Returns
     -------
     float64 array of shape (n,)
-        Seconds, or metres if the limits of the query are metres; inf with a timetable (`of_field`), and if the border
-        is not known.
+        Seconds, or metres if the limits of the query are metres; inf with a timetable (`of_field`), if the border is
+        not known, and for points without a street, whose answers are empty.
     """
     if query.transit is not None or not is_known(query):
         return np.full(len(here), np.inf)
@@ -58,6 +58,7 @@ def of_streets(query: Query, here: Snaps) -> FloatArray:
     if own.size:
         island = here.at_islands(own)
         found[own] = np.minimum(found[own], _from_points(query, _graph(query), island, is_arrival=query.is_arrival))
+    found[here.status != SNAPPED] = np.inf
     return found
 
 
@@ -194,13 +195,13 @@ def _where(query: Query) -> str:
 
 def _beyond_km(query: Query, here: Snaps, shapes: AnyArray) -> int:
     """Return how many kilometres areas reach in any direction, less those from their origin to the border."""
-    frame, extent = query.network.frame, query.network.tables.extent
+    frame, the_border = query.network.frame, border.local_border(query.network.streets)
     west, south, east, north = shapely.bounds(shapes).reshape(len(here), -1, 4).transpose(2, 0, 1)
     x, y = (values[:, None] for values in frame.to_xy(here.lng, here.lat))
     (x_west, y_south), (x_east, y_north) = frame.to_xy(west, south), frame.to_xy(east, north)
     reach = np.fmax(np.fmax(x - x_west, x_east - x), np.fmax(y - y_south, y_north - y))
     gap = np.zeros(len(here))
-    if extent is not None and extent.box is not None:
-        gap = extent.gap_m(here.lng, here.lat, frame, math.inf)
+    if the_border is not None:
+        gap = the_border.gap_m(here.lng, here.lat, math.inf)
     beyond = np.nan_to_num(reach - gap[:, None], nan=0.0)
     return max(1, math.ceil(float(beyond.max()) / 1000.0))

@@ -9,9 +9,10 @@ import time
 
 import numpy as np
 
-from traveltime_lab.errors import TravelTimeError
+from traveltime_lab.errors import BorderWarning, TravelTimeError
 from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.question import MomentLike
+from traveltime_lab.runtime.warnings import warnings_to
 from traveltime_lab.search.area_shapes import shape_style
 from traveltime_lab.server.atlas import Atlas, Map
 from traveltime_lab.server.contract.limits import DEFAULT_LEVEL_OF_DETAIL
@@ -42,8 +43,12 @@ def warm_up(atlas: Atlas, besides: Atlas | None = None) -> None:
             continue
         started = time.perf_counter()
         for kind, moment in _usual_searches(item):
-            # A map without streets for a type, or a day without service, is not worth a warning here.
-            with contextlib.suppress(TravelTimeError), service_warnings_to(lambda text: None):
+            # A map without streets for a type, a day without service, or a border is not worth a warning here.
+            with (
+                contextlib.suppress(TravelTimeError),
+                service_warnings_to(lambda text: None),
+                warnings_to(lambda text: None, BorderWarning),
+            ):
                 try_out(item, kind, moment)
         logger.info("ready map=%s seconds=%.1f", item.name, time.perf_counter() - started)
 

@@ -36,6 +36,7 @@ from traveltime_lab._arrays import (
     indptr_of_rows,
     within_rows,
 )
+from traveltime_lab.crs import LocalFrame
 from traveltime_lab.kernels.street import nearest, ties
 from traveltime_lab.kernels.unreached import UNREACHED
 from traveltime_lab.limits import FOREVER_S
@@ -43,6 +44,7 @@ from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.runtime.memo import Derived
 from traveltime_lab.streets import labels as label_parts
+from traveltime_lab.streets.extent import LocalBorder
 from traveltime_lab.streets.field import label_field
 from traveltime_lab.streets.graph import RoadGraph, Topology
 from traveltime_lab.streets.islands import main_edges
@@ -69,6 +71,7 @@ class Places(NamedTuple):
 
 #: Places at any distance from streets up to `FAR_M`.
 _ANYWHERE: Final = Snapping(threshold=int(FAR_M))
+_LOCAL = Derived[LocalFrame, LocalBorder]("border in local metres")
 _OWN = Derived[None, Places]("edges at the border")
 _UNSURE = Derived[None, BoolArray]("edges of islands at the border")
 _INDEX = Derived[None, "SegmentIndex | None"]("index of islands at the border")
@@ -79,6 +82,14 @@ WAYS = Derived[tuple[bool, bool], "WaysThere"]("ways to the border", kept=4)
 def is_known(streets: StreetLayer) -> bool:
     """Return whether the border of the extract is known."""
     return streets.tables.edge_is_cut.size > 0
+
+
+def local_border(streets: StreetLayer) -> LocalBorder | None:
+    """Return the border of the extract in local metres; it is kept. None if the extract has no box."""
+    extent = streets.tables.extent
+    if extent is None or extent.box is None:
+        return None
+    return _LOCAL.of(streets, streets.frame, lambda: LocalBorder.of(extent, streets.frame))
 
 
 def times_to_border(
@@ -222,10 +233,14 @@ def _beside(streets: StreetLayer, means: Transportation) -> Iterator[Places]:
     If a place is, so are those between it and the nearest place on the border. So rays from the border to the inside
     are followed as long as that is true.
     """
-    extent = streets.tables.extent
-    if extent is None:
+    border = local_border(streets)
+    if border is None or not streets.n_edges:
         return
-    (x, y), (x_in, y_in) = (values.T for values in extent.border(streets.frame, SPACING_M))
+    x, y = streets.frame.to_xy(streets.tables.coord_lng, streets.tables.coord_lat)
+    # A street is at most as far from the border as a ray is long, and then as a place may be from its street.
+    far_m = 2.0 * FAR_M
+    window = x.min() - far_m, y.min() - far_m, x.max() + far_m, y.max() + far_m
+    (x, y), (x_in, y_in) = (values.T for values in border.places(SPACING_M, window))
     depth_m = 0.0
     while x.size and depth_m <= FAR_M:
         places, of = _nearest_to(streets, means, x + depth_m * x_in, y + depth_m * y_in, ANY)
@@ -255,9 +270,10 @@ def _own_places(streets: StreetLayer) -> Places:
     apart = np.maximum(np.append(step, 0.0), np.append(0.0, step))
 
     is_cut, is_end = t.edge_is_cut[edge], is_last | np.append(True, is_last[:-1])
-    if t.extent is not None and t.extent.box is not None:
-        outside = ~t.extent.contains(t.coord_lng, t.coord_lat)
-        gap = t.extent.gap_m(t.coord_lng, t.coord_lat, streets.frame, 2.0 * NEAR_M)
+    border = local_border(streets)
+    if border is not None:
+        outside = ~border.extent.contains(t.coord_lng, t.coord_lat)
+        gap = border.gap_m(t.coord_lng, t.coord_lat, 2.0 * NEAR_M)
     else:
         outside, gap = np.zeros(x.size, np.bool_), np.full(x.size, np.inf)
         if is_cut.any():
@@ -354,10 +370,10 @@ def from_points(
 def are_uncertain(streets: StreetLayer, ways: WaysThere, snaps: Snaps, snapping: Snapping) -> BoolArray:
     """Return which points are beyond the border, or so near that a street beyond it may be the nearest."""
     found = np.zeros(len(snaps), np.bool_)
-    extent = streets.tables.extent
-    if extent is not None and extent.box is not None:
+    border = local_border(streets)
+    if border is not None:
         within_m = float(snapping.threshold)
-        gap = extent.gap_m(snaps.lng, snaps.lat, streets.frame, min(within_m, 20_000.0))
+        gap = border.gap_m(snaps.lng, snaps.lat, within_m)
         reach_m = np.where(snaps.status == SNAPPED, np.minimum(snaps.distance_m, within_m), within_m)
         found |= (gap == 0.0) | (gap < reach_m)
     if ways.unsure is not None:

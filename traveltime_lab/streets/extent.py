@@ -13,8 +13,8 @@ from typing import Any, Final
 import numpy as np
 import shapely
 
-from traveltime_lab._arrays import BoolArray, FloatArray
-from traveltime_lab.crs import LocalFrame
+from traveltime_lab._arrays import BoolArray, FloatArray, within_rows
+from traveltime_lab.crs import LocalFrame, wrap_degrees
 
 Bounds = tuple[float, float, float, float]
 _SOURCES: Final = {
@@ -22,6 +22,10 @@ _SOURCES: Final = {
     "file": "the bounding box in the header of their file",
     "ways": "where their ways are cut",
 }
+#: Degrees from the centre within which sides are kept: half a turn, and some more for points next to it.
+_HALF_TURN: Final = 190.0
+#: Metres by which a place on a side may be beyond it.
+_ROUNDING_M: Final = 1e-6
 
 
 @dataclass(frozen=True)
@@ -61,87 +65,6 @@ class Extent:
             inside[rows] = shapely.intersects_xy(self.shape, lng[rows], lat[rows])
         return inside
 
-    def gap_m(self, lng: FloatArray, lat: FloatArray, frame: LocalFrame, within_m: float) -> FloatArray:
-        """
-        Return how far points are from the border.
-
-        Parameters
-        ----------
-        lng, lat : float64 arrays of shape (n,)
-            EPSG:4326.
-        frame : LocalFrame
-            Local metres of the network.
-        within_m : float
-            Distances above this one may be returned as inf.
-
-        Returns
-        -------
-        float64 array of shape (n,), m
-            0 for points beyond the border; inf without a box.
-        """
-        gap = np.full(lng.shape, np.inf)
-        if self.box is None:
-            return gap
-        west, south, east, north = self.box
-        x, y = frame.to_xy(lng, lat)
-        (x_west, x_east), (y_south, y_north) = frame.to_xy(np.array([west, east]), np.array([south, north]))
-        shrink = frame.shrink(y)
-        gap = np.minimum(np.minimum(x - x_west, x_east - x) * shrink, np.minimum(y - y_south, y_north - y))
-        if self.shape is not None:
-            near = np.flatnonzero(gap > 0.0)
-            near = near[~self._core(frame, within_m, x[near], y[near])]
-            lines = shapely.transform(self.shape, lambda at: np.column_stack(frame.to_xy(at[:, 0], at[:, 1]))).boundary
-            shapely.prepare(lines)
-            # East-west distances in local metres are too long where `shrink` is below 1.
-            to_line = shapely.distance(shapely.points(x[near], y[near]), lines) * np.minimum(shrink[near], 1.0)
-            gap[near] = np.where(self.contains(lng[near], lat[near]), np.minimum(gap[near], to_line), 0.0)
-        found: FloatArray = np.maximum(gap, 0.0)
-        return found
-
-    def _core(self, frame: LocalFrame, margin_m: float, x: FloatArray, y: FloatArray) -> BoolArray:
-        """Return which points are farther inside of the polygon than a margin, some of them at least."""
-        if not np.isfinite(margin_m):
-            return np.zeros(x.shape, np.bool_)
-        shape = shapely.transform(self.shape, lambda at: np.column_stack(frame.to_xy(at[:, 0], at[:, 1])))
-        core = shapely.buffer(shape, -1.05 * margin_m)
-        shapely.prepare(core)
-        found: BoolArray = shapely.contains_xy(core, x, y)
-        return found
-
-    def border(self, frame: LocalFrame, spacing_m: float) -> tuple[FloatArray, FloatArray]:
-        """
-        Return places on the border, at most a distance apart, and the directions to the inside there.
-
-        Returns
-        -------
-        places, inwards : float64 arrays of shape (n, 2), m
-            Local metres; directions have the length 1.
-        """
-        none = np.zeros((0, 2))
-        if self.box is None:
-            return none, none
-        west, south, east, north = self.box
-        (x_west, x_east), (y_south, y_north) = frame.to_xy(np.array([west, east]), np.array([south, north]))
-        shape: Any = shapely.box(x_west, y_south, x_east, y_north)
-        if self.shape is not None:
-            own = shapely.transform(self.shape, lambda at: np.column_stack(frame.to_xy(at[:, 0], at[:, 1])))
-            shape = shapely.intersection(shape, own)
-        found = [(none, none)]
-        for part in shapely.get_parts(shape):
-            if not isinstance(part, shapely.Polygon):
-                continue
-            # The inside is on the left of all rings then.
-            turned = shapely.geometry.polygon.orient(part)
-            for ring in (turned.exterior, *turned.interiors):
-                line = shapely.get_coordinates(shapely.segmentize(ring, spacing_m))
-                steps = np.diff(line, axis=0)
-                length = np.hypot(steps[:, 0], steps[:, 1])
-                some = length > 0.0
-                left = np.column_stack([-steps[some, 1], steps[some, 0]]) / length[some, None]
-                found.append(((line[:-1] + steps / 2.0)[some], left))
-        places, inwards = (np.concatenate(part) for part in zip(*found, strict=True))
-        return places, inwards
-
     def to_json(self) -> dict[str, Any]:
         """Return the extent as values of JSON."""
         shape = None if self.shape is None else shapely.to_wkb(self.shape, hex=True)
@@ -168,3 +91,171 @@ class Extent:
         if shape is not None:
             shapely.prepare(shape)
         return cls(str(values["source"]), box, shape)
+
+
+@dataclass(frozen=True)
+class LocalBorder:
+    """
+    The border of an extent in the local metres of a network, ready to be measured from.
+
+    Attributes
+    ----------
+    extent : Extent
+        One with a box.
+    frame : LocalFrame
+    lines : STRtree, optional
+        The sides of the polygon; None without one.
+    """
+
+    extent: Extent
+    frame: LocalFrame
+    lines: shapely.STRtree | None
+
+    @classmethod
+    def of(cls, extent: Extent, frame: LocalFrame) -> LocalBorder:
+        """Prepare the border of an extent."""
+        if extent.shape is None:
+            return cls(extent, frame, None)
+        sides = _in_metres(_ring_sides(extent.shape, frame), frame)
+        lines = shapely.STRtree(shapely.linestrings(sides.reshape(-1, 2, 2)))
+        lines.query(shapely.Point(0.0, 0.0))  # the tree is built at the first query, which threads must not share
+        return cls(extent, frame, lines)
+
+    def gap_m(self, lng: FloatArray, lat: FloatArray, within_m: float) -> FloatArray:
+        """
+        Return how far points are from the border.
+
+        Parameters
+        ----------
+        lng, lat : float64 arrays of shape (n,)
+            EPSG:4326.
+        within_m : float
+            Distances to the polygon above this one may be replaced by those to its bounding box.
+
+        Returns
+        -------
+        float64 array of shape (n,), m
+            0 for points beyond the border.
+        """
+        x, y = self.frame.to_xy(lng, lat)
+        shrink = self.frame.shrink(y)
+        gap = self._gap_to_box(lng, lat, shrink)
+        near = np.flatnonzero(gap > 0.0)
+        if self.lines is not None and near.size:
+            # East-west distances in local metres are too long where `shrink` is below 1.
+            less = np.minimum(shrink[near], 1.0)
+            most = within_m / float(less.min())
+            (of, _), metres = self.lines.query_nearest(
+                shapely.points(x[near], y[near]), return_distance=True, all_matches=False,
+                max_distance=max(most, 1.0) if np.isfinite(most) else None,
+            )  # fmt: skip
+            gap[near[of]] = np.minimum(gap[near[of]], metres * less[of])
+            gap[near[~self.extent.contains(lng[near], lat[near])]] = 0.0
+        found: FloatArray = np.maximum(gap, 0.0)
+        return found
+
+    def _gap_to_box(self, lng: FloatArray, lat: FloatArray, shrink: FloatArray) -> FloatArray:
+        """Return the metres to the nearest side of the box, less than 0 for points beyond it."""
+        middle, width, south, north = _across(self.extent)
+        gap: FloatArray = np.minimum(lat - south, north - lat) * self.frame.metres_per_degree_lat
+        if width < 360.0:
+            to_side = width / 2.0 - np.abs(wrap_degrees(lng - middle))
+            gap = np.minimum(gap, to_side * self.frame.metres_per_degree_lng * shrink)
+        return gap
+
+    def places(self, spacing_m: float, window: Bounds) -> tuple[FloatArray, FloatArray]:
+        """
+        Return places on the border, at most a distance apart, and the directions to the inside there.
+
+        Parameters
+        ----------
+        spacing_m : float
+        window : tuple of float
+            West, south, east, north in local metres; places beyond it are left out.
+
+        Returns
+        -------
+        places, inwards : float64 arrays of shape (n, 2), m
+            Local metres; directions have the length 1.
+        """
+        places, inwards = _spread(_in_metres(_box_sides(self.extent, self.frame), self.frame), spacing_m, window)
+        if self.extent.shape is None:
+            return places, inwards
+        lng, lat = self.frame.to_lnglat(*places.T)
+        is_in = shapely.intersects_xy(self.extent.shape, lng, lat)
+        more, more_inwards = _spread(
+            _in_metres(_ring_sides(self.extent.shape, self.frame), self.frame), spacing_m, window
+        )
+        lng, lat = self.frame.to_lnglat(*more.T)
+        is_on = self._gap_to_box(lng, lat, self.frame.shrink(more[:, 1])) > -_ROUNDING_M
+        return np.concatenate([places[is_in], more[is_on]]), np.concatenate([inwards[is_in], more_inwards[is_on]])
+
+
+def _across(extent: Extent) -> tuple[float, float, float, float]:
+    """Return the middle and the width of the box in degrees of longitude, and its southern and northern sides."""
+    assert extent.box is not None
+    west, south, east, north = extent.box
+    width = east - west if west <= east else east + 360.0 - west
+    return west + width / 2.0, width, south, north
+
+
+def _box_sides(extent: Extent, frame: LocalFrame) -> FloatArray:
+    """Return the sides of the box as `_ring_sides` does; one around the globe has neither a western nor an eastern."""
+    middle, width, south, north = _across(extent)
+    centre = float(wrap_degrees(np.array([middle - frame.lng0]))[0])
+    west, east = centre - width / 2.0, centre + width / 2.0
+    sides = [(west, south, east, south), (east, north, west, north)]
+    if width < 360.0:
+        sides += [(east, south, east, north), (west, north, west, south)]
+    return _copies(np.array(sides) - [0.0, frame.lat0] * 2)
+
+
+def _ring_sides(shape: Any, frame: LocalFrame) -> FloatArray:
+    """
+    Return the sides of a polygon, the inside on their left.
+
+    Returns
+    -------
+    float64 array of shape (n_sides, 4), degrees
+        x and y of both ends, from the centre of the frame.
+    """
+    sides = []
+    for part in shapely.get_parts(shape):
+        turned = shapely.geometry.polygon.orient(part)
+        for ring in (turned.exterior, *turned.interiors):
+            at = shapely.get_coordinates(ring) - [frame.lng0, frame.lat0]
+            sides.append(np.column_stack([at[:-1], at[1:]]))
+    return _copies(np.concatenate(sides))
+
+
+def _copies(sides: FloatArray) -> FloatArray:
+    """Return sides wherever they are within 180 degrees of the centre, going around the globe either way."""
+    every = np.concatenate([sides + np.array([turn, 0.0, turn, 0.0]) for turn in (-360.0, 0.0, 360.0)])
+    west, east = np.minimum(every[:, 0], every[:, 2]), np.maximum(every[:, 0], every[:, 2])
+    near: FloatArray = every[(east >= -_HALF_TURN) & (west <= _HALF_TURN)]
+    return near
+
+
+def _in_metres(sides: FloatArray, frame: LocalFrame) -> FloatArray:
+    metres: FloatArray = sides * np.array([frame.metres_per_degree_lng, frame.metres_per_degree_lat] * 2)
+    return metres
+
+
+def _spread(sides: FloatArray, spacing_m: float, window: Bounds) -> tuple[FloatArray, FloatArray]:
+    """Return places on the parts of sides in a window, and the directions to the left there."""
+    start, step = sides[:, :2], sides[:, 2:] - sides[:, :2]
+    low, high = np.array(window[:2]), np.array(window[2:])
+    moves = step != 0.0
+    rate = np.where(moves, step, 1.0)
+    begin, end = (low - start) / rate, (high - start) / rate
+    is_in = (start >= low) & (start <= high)
+    first = np.where(moves, np.minimum(begin, end), np.where(is_in, 0.0, 2.0)).max(axis=1).clip(0.0)
+    last = np.where(moves, np.maximum(begin, end), 1.0).min(axis=1).clip(max=1.0)
+    some = first < last
+    start, step, first, last = start[some], step[some], first[some], last[some]
+    length = np.hypot(step[:, 0], step[:, 1])
+    counts = np.ceil((last - first) * length / spacing_m).astype(np.int64).clip(1)
+    of = np.repeat(np.arange(counts.size), counts)
+    share = first[of] + (within_rows(counts) + 0.5) / counts[of] * (last - first)[of]
+    left = np.column_stack([-step[:, 1], step[:, 0]]) / length[:, None]
+    return start[of] + share[:, None] * step[of], left[of]

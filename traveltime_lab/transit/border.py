@@ -16,7 +16,7 @@ from traveltime_lab.runtime.memo import Derived
 from traveltime_lab.streets import border
 from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.links import positions
-from traveltime_lab.streets.snapping import STOP_SNAPPING, Snaps
+from traveltime_lab.streets.snapping import SNAPPED, STOP_SNAPPING, Snaps
 from traveltime_lab.transit import stop_links
 from traveltime_lab.transit.field import TransitField
 from traveltime_lab.transit.query import TransitQuery
@@ -44,8 +44,9 @@ def from_point(query: TransitQuery, snaps: Snaps, field: TransitField) -> float:
     Returns
     -------
     float
-        Seconds, inf if the border is out of reach. Vehicles are those of the moment, and wait as long as they do then;
-        beyond the last stop before the border, and after a walk to another stop, they are assumed to wait nowhere.
+        Seconds, inf if the border is out of reach or the point has no street. Vehicles are those of the moment, and
+        wait as long as they do then; beyond the last stop before the border, and after a walk to another stop, they are
+        assumed to wait nowhere.
     """
     means, is_arrival, streets = query.transportation, query.is_arrival, query.layer.streets
     is_driven = not query.is_walked_to
@@ -55,6 +56,8 @@ def from_point(query: TransitQuery, snaps: Snaps, field: TransitField) -> float:
     there = on_foot if not is_arrival or by_access is None else by_access
 
     feet = query.on_foot(snaps, is_origin=not is_arrival)
+    if snaps.status[0] != SNAPPED and feet.status[0] != SNAPPED:
+        return np.inf
     walk = border.from_points(streets, *on_foot[:2], feet, query.snapping, is_arrival=is_arrival)[0]
     ways = [walk] if walk <= query.direct_limit else []
     reach = border.from_points(streets, *here[:2], snaps, query.snapping, is_arrival=is_arrival)[0]
