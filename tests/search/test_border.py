@@ -24,6 +24,10 @@ from traveltime_lab.crs import LocalFrame
 from traveltime_lab.maps.widget import answers
 from traveltime_lab.maps.widget.state import state_of
 from traveltime_lab.network.network import Network
+from traveltime_lab.points import read_points
+from traveltime_lab.search import border as search_border
+from traveltime_lab.search.query import ask
+from traveltime_lab.streets import border as street_border
 from traveltime_lab.streets.extent import Extent, LocalBorder
 
 #: Nodes along a side of the town, and degrees between them: 111 m.
@@ -283,12 +287,12 @@ def test_where_the_border_is(tmp_path: Path) -> None:
     by_file = read(tmp_path, CROSS, box(0.499, 0.497, 0.503, 0.503))
     assert by_file.report()["border"] == {"is_from": "the bounding box in the header of their file", "edges_cut": 1}
     assert cut(by_file) == {3}
-    # Without one, nodes that the file lacks show it.
-    by_ways = read(tmp_path, {ref: at for ref, at in CROSS.items() if ref != 3})
-    assert by_ways.tables.extent.source == "ways"
-    assert by_ways.tables.edge_is_cut.sum() == 3  # those at the junction, where a street begins that is missing
-    # A box that was computed from the nodes says nothing.
-    for unknown in (read(tmp_path, CROSS), read(tmp_path, CROSS, box(0.5, 0.498, 0.504, 0.502))):
+    # A box that was computed from the nodes says nothing, and one node that the file lacks does not, either.
+    gap = {ref: at for ref, at in CROSS.items() if ref != 3}
+    for unknown in (
+        *(read(tmp_path, CROSS, head) for head in ("", box(0.5, 0.498, 0.504, 0.502))),
+        read(tmp_path, gap),
+    ):
         assert unknown.tables.edge_is_cut.size == 0
         assert unknown.report()["border"] == "not known: the file does not say where it was cut"
         assert "reaches_border" not in tl.time_map(unknown, [(0.5, 0.5)], travel_time=900, transportation="walking")
@@ -387,6 +391,119 @@ def test_sides_of_large_boxes(box: Bounds, centre: float, gap_deg: float) -> Non
     assert (len(places) > 0) == (gap_deg == 0.5)
     assert (np.abs(places[:, 0]) < 70e3).all()
     assert not len(places) or np.ptp(inwards) == 1.0
+
+
+GRID = {100 * column + row: place(column, row) for column in range(12) for row in range(12)}
+LINES = [(k, " ".join(str(100 * k + m) for m in range(12)), "highway=residential") for k in range(12)] + [
+    (50 + k, " ".join(str(100 * m + k) for m in range(12)), "highway=residential") for k in range(12)
+]
+
+
+def test_ways_that_are_cut_all_around_show_the_border(tmp_path: Path) -> None:
+    inner = {ref: at for ref, at in GRID.items() if 0 < ref // 100 < 11 and 0 < ref % 100 < 11}
+    # The sea in the west has no nodes, and nothing is cut there.
+    coast = {ref: at for ref, at in GRID.items() if ref // 100 < 11 and 0 < ref % 100 < 11}
+    for name, nodes in (("inland", inner), ("coast", coast)):
+        (tmp_path / f"{name}.osm").write_bytes(osm_xml(nodes, LINES))
+        tables = tl.build_network(tmp_path / f"{name}.osm").tables
+        assert tables.extent.source == "ways"
+        assert tables.edge_is_cut.any()
+    # Dangling references of a whole town, in its middle and on one side, say nothing.
+    for dangling in ([505, 506, 605, 606, 705], [1105, 1106, 1107, 1108, 1109], [505]):
+        lines = [*LINES, *((900 + k, f"{ref} {9000 + k}", "highway=residential") for k, ref in enumerate(dangling))]
+        (tmp_path / "whole.osm").write_bytes(osm_xml(GRID, lines))
+        network = tl.build_network(tmp_path / "whole.osm")
+        assert network.tables.extent is None
+        assert network.tables.edge_is_cut.size == 0
+
+
+def test_stops_beyond_the_streets(tmp_path: Path) -> None:
+    """Without a box, a stop far from all streets is beyond the border."""
+    inner = {ref: at for ref, at in GRID.items() if 0 < ref // 100 < 11 and 0 < ref % 100 < 11}
+    (tmp_path / "inland.osm").write_bytes(osm_xml(inner, LINES))
+    lng, lat = place(5, 5)
+    stops = f"stop_id,stop_lat,stop_lon\na,{lat},{lng}\nb,{lat},{lng + 0.2}"
+    times = "trip_id,stop_sequence,stop_id,arrival_time,departure_time\nt,1,a,8:00:30,8:00:30\nt,2,b,8:01:30,8:01:30"
+    feed(tmp_path, stops=stops, stop_times=times)
+    network = tl.build_network(tmp_path / "inland.osm", gtfs=tmp_path / "feed.zip")
+    asked = {"travel_time": 100, "departure_time": MORNING}
+    assert flags(tl.time_map(network, [(lng, lat)], transportation="walking", travel_time=100)) == [False]
+    with pytest.warns(tl.BorderWarning):
+        assert flags(tl.time_map(network, [(lng, lat)], transportation="public_transport", **asked)) == [True]
+
+
+@pytest.mark.parametrize("end", ["departure_time", "arrival_time"])
+def test_people_leave_the_origins_of_accessibility(tmp_path: Path, end: str) -> None:
+    """A one-way street leads out of the box, and around to the origin again, whatever time is given."""
+    ring = [(k, 0) for k in range(30)] + [(30, k) for k in range(30)]
+    ring += [(30 - k, 30) for k in range(30)] + [(0, 30 - k) for k in range(30)]
+    nodes = {k + 1: place(*at) for k, at in enumerate(ring)}
+    out = [(1, " ".join(str(k + 1) for k in (*range(120), 0)), "highway=residential oneway=yes")]
+    out += [(200 + k, f"{k} {200 + k}", "highway=residential") for k in range(1, 12)]
+    nodes |= {200 + k: place(k - 1, -0.5) for k in range(1, 12)}
+    (tmp_path / "out.osm").write_bytes(osm_xml(nodes, out))
+    network = tl.build_network(tmp_path / "out.osm", bounds=(0.46, 0.46, 0.52, 0.56))
+    asked = {"travel_time": 420, "transportation": "driving", end: MORNING}
+    with pytest.warns(tl.BorderWarning, match="area in reach extends"):
+        assert flags(tl.accessibility(network, [(0.5, 0.5)], [(0.506, 0.5)], **asked)) == [True]
+    area = tl.time_map(network, [(0.5, 0.5)], remove_water_bodies=False, **asked)
+    assert flags(area) == [end == "departure_time"]
+
+
+def rail(folder: Path, times: str) -> Network:
+    """Return a network of the whole grid with a railway from x, outside, through a, b and c, and a bus elsewhere."""
+    (folder / "grid.osm").write_bytes(osm_xml(GRID, LINES))
+    at = {"x": (-300, 5), "a": (2, 5), "b": (5, 5), "c": (8, 5), "y": (300, 5), "d": (5, 8), "e": (5, 9)}
+    stops = [
+        "stop_id,stop_lat,stop_lon",
+        *(f"{k},{lat},{lng}" for k, (lng, lat) in ((k, place(*v)) for k, v in at.items())),
+    ]
+    rows = ["trip_id,stop_sequence,stop_id,arrival_time,departure_time,pickup_type,drop_off_type", *times.split()]
+    rows += ["bus,1,d,8:00:00,8:00:00,0,0", "bus,2,e,8:02:00,8:02:00,0,0"]
+    trips = ["route_id,service_id,trip_id", *(f"R,daily,{k}" for k in sorted({row.split(",")[0] for row in rows[1:]}))]
+    feed(folder, stops="\n".join(stops), trips="\n".join(trips), stop_times="\n".join(rows))
+    return tl.build_network(folder / "grid.osm", gtfs=folder / "feed.zip", bounds=(*place(-40, -40), *place(60, 60)))
+
+
+def leaving(network: Network) -> dict[str, int]:
+    timetable = network.timetable
+    return {timetable.stops["stop_id"].iloc[stop]: seconds for stop, seconds in timetable.leaving}
+
+
+def test_a_station_without_trips(tmp_path: Path) -> None:
+    """Its only trip leads out of the bounds, and is lost there."""
+    network = rail(tmp_path, "t,1,a,8:01:00,8:01:00,0,0 t,2,y,8:05:00,8:05:00,0,0")
+    assert leaving(network) == {"a": 240}
+    asked = {"transportation": "public_transport", "departure_time": MORNING}
+    with pytest.warns(tl.BorderWarning):
+        found = tl.time_map(network, [place(2, 5)], travel_time=[200, 420], **asked)
+    assert flags(found) == [False, True]
+
+
+def test_trips_that_pass_the_last_stop(tmp_path: Path) -> None:
+    """Nobody alights at c and b before y, or boards at a after x: the stops before and after count, too."""
+    out = "t,1,a,8:00:00,8:01:00,0,0 t,2,b,8:02:00,8:03:00,0,1 t,3,c,8:04:00,8:05:00,0,1 t,4,y,8:10:00,8:10:00,0,0"
+    assert leaving(rail(tmp_path, out)) == {"c": 300, "b": 420, "a": 540}
+    into = "t,1,x,8:00:00,8:01:00,0,0 t,2,a,8:03:00,8:04:00,1,0 t,3,b,8:05:00,8:06:00,0,0 t,4,c,8:09:00,8:09:00,0,0"
+    assert leaving(rail(tmp_path, into)) == {"a": 120, "b": 240}
+    whole = "t,1,x,8:00:00,8:01:00,0,0 t,2,a,8:03:00,8:04:00,1,1 t,3,y,8:05:00,8:06:00,0,0"
+    assert leaving(rail(tmp_path, whole)) == {"a": 60}
+
+
+def test_many_places_on_one_edge(town: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Slow twin: some points at a time, as few as one."""
+    part = built(town, (*place(5.5, 5.5), *place(20.5, 20.5)))
+    dice = np.random.default_rng(5)
+    homes = gpd.GeoSeries.from_xy(
+        0.5 + STEP * dice.uniform(5.5, 20.5, 200), 0.5 + STEP * dice.uniform(5.5, 20.5, 200), crs=4326
+    )
+    query = ask(part, "walking", None, None, None, limit=900)
+    snaps = query.snap(read_points(homes, "origins", part.bounds))
+    found = search_border.of_streets(query, snaps)
+    for most in (1, 7):
+        monkeypatch.setattr(street_border, "_MOST_AT_ONCE", most)
+        assert (search_border.of_streets(query, snaps) == found).all()
+    assert np.isfinite(found).any()
 
 
 # What is kept --------------------------------------------------------------------------------------------------------

@@ -133,11 +133,11 @@ def build_network(
     The *border* is where streets may be missing: the bounds, or without them the bounding box in the header of the
     file, which are both the border if the file has a box. Streets that lead across it end somewhere beyond. A box that
     nodes touch on all sides is that of the nodes, and says nothing. Nodes that ways refer to and the file lacks are at
-    the border, too, unless ten times as many edges lead across the box: then they are gaps of the data. A coast or a
-    lake is no border, as nothing is cut there. Feeds end at the stops next to one that the bounds leave out. The header
-    of a file that was cut along a polygon has only the box around it: give the same polygon as `bounds`, and the border
-    is known. Without any of these, as in graphs of osmnx, it is not known. Results that reach it are flagged; see
-    `time_map`.
+    the border, too, unless ten times as many edges lead across the box: then they are gaps of the data. Without a box
+    they are the border if the file has some all around, near its outline, and gaps otherwise. A coast or a lake is no
+    border, as nothing is cut there. Feeds end at the stops next to one that the bounds leave out. The header of a file
+    that was cut along a polygon has only the box around it: give the same polygon as `bounds`, and the border is known.
+    Without any of these, as in graphs of osmnx, it is not known. Results that reach it are flagged; see `time_map`.
 
     Examples
     --------

@@ -35,7 +35,7 @@ def is_known(query: Query) -> bool:
     return border.is_known(query.network.streets)
 
 
-def of_streets(query: Query, here: Snaps) -> FloatArray:
+def of_streets(query: Query, here: Snaps, *, is_arrival: bool | None = None) -> FloatArray:
     """
     Return a lower bound of the way between points and the border of the streets.
 
@@ -44,6 +44,8 @@ def of_streets(query: Query, here: Snaps) -> FloatArray:
     query : Query
     here : Snaps
         Points of the search side.
+    is_arrival : bool, optional
+        True for ways from the border, False for ways there; by default as the query searches.
 
     Returns
     -------
@@ -53,11 +55,13 @@ def of_streets(query: Query, here: Snaps) -> FloatArray:
     """
     if query.transit is not None or not is_known(query):
         return np.full(len(here), np.inf)
-    found = _from_points(query, _graph(query), here, is_arrival=query.is_arrival)
+    if is_arrival is None:
+        is_arrival = query.is_arrival
+    found = _from_points(query, _graph(query), here, is_arrival=is_arrival)
     own = np.flatnonzero(here.on_islands())
     if own.size:
         island = here.at_islands(own)
-        found[own] = np.minimum(found[own], _from_points(query, _graph(query), island, is_arrival=query.is_arrival))
+        found[own] = np.minimum(found[own], _from_points(query, _graph(query), island, is_arrival=is_arrival))
     found[here.status != SNAPPED] = np.inf
     return found
 

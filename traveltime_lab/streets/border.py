@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -59,6 +60,8 @@ NEAR_M: Final = 100.0
 SPACING_M: Final = 50.0
 #: Metres from the border beyond which no place is looked at (assumed, as the usual threshold of snapping).
 FAR_M: Final = 1000.0
+#: Pairs of a point and a place on its edge that are looked at together: some ten megabytes.
+_MOST_AT_ONCE: Final = 200_000
 
 
 class Places(NamedTuple):
@@ -191,12 +194,15 @@ class WaysThere:
         # A part of zero length is free, also of an edge that is closed.
         part = np.where(share > 0.0, np.where(share > 0.0, share, 1.0) * whole, 0.0)
         found = (part + self.beyond[directed]).min(axis=1)
-        # Ways along the edge itself, in either direction.
-        rows, at = chosen_rows(self.indptr, edge)
-        of = np.repeat(np.arange(edge.size), np.diff(rows))
-        apart = np.abs(self.fraction[at] - fraction[of])
-        along = np.where(apart > 0.0, np.where(apart > 0.0, apart, 1.0) * whole.min(axis=1)[of], 0.0)
-        np.minimum.at(found, of, along + self.add[at])
+        # Ways along the edge itself, in either direction; some points at a time, as edges may have many places.
+        least, block = whole.min(axis=1), np.cumsum(np.diff(self.indptr)[edge]) // _MOST_AT_ONCE
+        starts = np.flatnonzero(np.append(True, block[1:] != block[:-1])) if edge.size else block
+        for start, end in pairwise([*starts.tolist(), edge.size]):
+            rows, at = chosen_rows(self.indptr, edge[start:end])
+            of = start + np.repeat(np.arange(end - start), np.diff(rows))
+            apart = np.abs(self.fraction[at] - fraction[of])
+            along = np.where(apart > 0.0, np.where(apart > 0.0, apart, 1.0) * least[of], 0.0)
+            np.minimum.at(found, of, along + self.add[at])
         # Parts of edges are rounded to units of labels.
         bound: FloatArray = np.maximum(found - 2.0 / unit, 0.0)
         return bound

@@ -2,7 +2,8 @@
 Times between places and the border of the extract in searches with a timetable.
 
 Passengers leave an extract on foot, across the border of its streets, or aboard a vehicle: at a stop next to one that
-was left out when the feed was cut (`Timetable.leaving`).
+was left out when the feed was cut (`Timetable.leaving`). Where only the ways that are cut show the border, a stop that
+is far from all streets counts as beyond it.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from traveltime_lab.runtime.memo import Derived
 from traveltime_lab.streets import border
 from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.links import positions
-from traveltime_lab.streets.snapping import SNAPPED, STOP_SNAPPING, Snaps
+from traveltime_lab.streets.snapping import SNAPPED, STOP_SNAPPING, Snaps, snap_points
 from traveltime_lab.transit import stop_links
 from traveltime_lab.transit.field import TransitField
 from traveltime_lab.transit.query import TransitQuery
@@ -88,14 +89,21 @@ def _times(
     rides_s = np.full(len(stops), np.inf)
     for stop, seconds in timetable.leaving:
         rides_s[stop] = min(rides_s[stop], seconds)
-    last = stops.take(np.flatnonzero(np.isfinite(rides_s)))
+    lng, lat = (timetable.column("stops", name).astype(np.float64) for name in ("stop_lon", "stop_lat"))
+    has_place = np.isfinite(lng) & np.isfinite(lat)
+    # Stops that have lost all their trips at the border are not linked for searches.
+    leaving = np.flatnonzero(np.isfinite(rides_s) & has_place)
+    last = snap_points(streets, lng[leaving], lat[leaving], means, STOP_SNAPPING).without_islands()
     here = positions(graph, last, STOP_SNAPPING)
     assert last.places is not None
-    ride_s = np.repeat(rides_s[np.isfinite(rides_s)], np.diff(here.indptr))
+    ride_s = np.repeat(rides_s[leaving], np.diff(here.indptr))
     # A ride counts as a walk of the same time.
     metres = last.places.distance + ride_s * (graph.connector_kph / 3.6)
     places = border.Places(here.edge, here.fraction, metres)
     aboard = border.WaysThere.of(streets, graph, places, STOP_SNAPPING, is_arrival=is_arrival)
     stop_aboard = np.minimum(aboard.at(graph, stops, STOP_SNAPPING), rides_s)
+    if border.local_border(streets) is None:
+        # Without a box, stops that are far from all streets show where these end.
+        stop_aboard[timetable.is_called & (stops.status != SNAPPED)] = 0.0
     stop_border = border.from_points(streets, graph, means, stops, STOP_SNAPPING, is_arrival=is_arrival)
     return aboard, stop_aboard, stop_border

@@ -60,8 +60,8 @@ class TripCalls:
     headsigns : list of str
         ``headsigns[0]`` is empty.
     leaving : dict of int to int
-        Row of stops.txt of each stop next to one that the region leaves out, and seconds of the shortest ride between
-        the two.
+        Row of stops.txt of each stop next to one that the region leaves out (see `_Calls.across`), and seconds of the
+        shortest ride between the two.
     facts : dict
         Counts for the report.
     """
@@ -220,6 +220,10 @@ def read_calls(
     )  # fmt: skip
 
 
+#: Pickup or drop-off type: passengers can neither board nor alight.
+_NOT_AVAILABLE: Final = 1
+
+
 class _Calls(NamedTuple):
     """CSR by trip of its stop times."""
 
@@ -238,15 +242,35 @@ class _Calls(NamedTuple):
         return self.departure[self.indptr[:-1]]
 
     def across(self, is_inside: BoolArray) -> dict[int, int]:
-        """Return the stops inside that a trip leaves for one outside, or reaches from there, and the shortest rides."""
-        crosses = is_inside[1:] != is_inside[:-1]
-        crosses[self.indptr[1:-1] - 1] = False  # between two trips
-        before = np.flatnonzero(crosses)
-        stops = np.where(is_inside[before], self.stop[before], self.stop[before + 1])
-        seconds = np.maximum(self.arrival[before + 1] - self.departure[before], 0)
+        """
+        Return the stops inside from which a trip leads outside, or that it reaches from there, and the shortest rides.
+
+        These are the stops next to one outside. Those who ride past a stop where they cannot alight are met at the stop
+        before, so that this one counts, too, and so on; likewise the stops after one where nobody can board.
+        """
+        trip = np.repeat(np.arange(self.indptr.size - 1), np.diff(self.indptr))
+        before = np.flatnonzero((is_inside[1:] != is_inside[:-1]) & (trip[1:] == trip[:-1]))
+        leaves = is_inside[before]
+        at, beyond = np.where(leaves, before, before + 1), np.where(leaves, before + 1, before)
+        some_stops, some_rides = [self.stop[at]], [self._ride_s(at, beyond)]
+        while at.size:
+            is_passed = np.where(leaves, self.drop_off[at], self.pickup[at]) == _NOT_AVAILABLE
+            other = np.where(leaves, at - 1, at + 1)
+            is_passed &= (other >= 0) & (other < trip.size)
+            other = other.clip(0, trip.size - 1)
+            on = is_passed & (trip[other] == trip[at]) & is_inside[other]
+            at, beyond, leaves = other[on], beyond[on], leaves[on]
+            some_stops.append(self.stop[at])
+            some_rides.append(self._ride_s(at, beyond))
+        stops, seconds = np.concatenate(some_stops), np.concatenate(some_rides)
         order = np.lexsort((seconds, stops))
         found, first = np.unique(stops[order], return_index=True)
         return dict(zip(found.tolist(), seconds[order][first].tolist(), strict=True))
+
+    def _ride_s(self, one: IndexArray, other: IndexArray) -> Int32Array:
+        """Return the seconds from the departure at the first of two calls to the arrival at the second."""
+        ride: Int32Array = np.maximum(self.arrival[np.maximum(one, other)] - self.departure[np.minimum(one, other)], 0)
+        return ride
 
     def of(self, trips: IndexArray) -> _Calls:
         """Return the stop times of some trips."""

@@ -22,6 +22,7 @@ import pandas as pd
 
 from traveltime_lab._arrays import BoolArray, Int32Array, UInt16Array
 from traveltime_lab.errors import DataError
+from traveltime_lab.readers.osm.border import are_cut, extent_of
 from traveltime_lab.readers.osm.edges import (
     Edges,
     Runs,
@@ -45,7 +46,6 @@ from traveltime_lab.readers.osm.turn_restrictions import (
 )
 from traveltime_lab.readers.osm.water import read_waters
 from traveltime_lab.readers.region import Region
-from traveltime_lab.streets.extent import Extent
 from traveltime_lab.streets.on_ground import ends_of
 from traveltime_lab.streets.tables import (
     NODE_BLOCKS_CYCLING,
@@ -77,10 +77,6 @@ _SPLITTING_FLAGS = (
 )
 _STREET_KEYS = ("highway", "route", "railway", "public_transport", "man_made")
 _RELEVANT = frozenset(RELEVANT_KEYS)
-#: Degrees by which a bounding box differs from the nodes that it was computed from: files have seven decimals.
-_ROUNDING = 1.5e-7
-#: Number of nodes next to missing ones, by edge across the border, below which these are gaps of the data (assumed).
-_GAPS = 0.1
 _SURFACES = ("surface=", "tracktype=", "smoothness=")
 
 
@@ -180,9 +176,9 @@ def _read(file: OsmFile, report_progress: Callable[[str, float], Any]) -> Street
     places = read_places(file, named, multipolygons, positions)
 
     tables = _tables(streets, edges, positions, flags, uses, turns)
-    extent = _extent(header.bounds, file.region, runs, positions)
+    extent = extent_of(header.bounds, file.region, runs, positions)
     if extent is not None:
-        tables["extent"], tables["edge_is_cut"] = extent, _are_cut(extent, runs, edges, len(positions.osm_id))
+        tables["extent"], tables["edge_is_cut"] = extent, are_cut(extent, runs, edges, len(positions.osm_id))
     report: dict[str, Any] = {
         "source": file.path.name,
         "attribution": ATTRIBUTION,
@@ -220,39 +216,6 @@ def _read(file: OsmFile, report_progress: Callable[[str, float], Any]) -> Street
         report=report,
         bounds=header.bounds,
     )
-
-
-def _extent(
-    bounds: tuple[float, float, float, float] | None, region: Region | None, runs: Runs, positions: NodePositions
-) -> Extent | None:
-    """
-    Return where the streets of a file are complete; None if the file does not say.
-
-    A bounding box that nodes touch on all sides was computed from the nodes and is no border.
-    """
-    if region is not None:
-        return Extent("bounds", bounds, region.shape)
-    if bounds is not None:
-        lng, lat = positions.lng, positions.lat
-        corners = np.array([lng.min(), lat.min(), lng.max(), lat.max()])
-        if not (np.abs(corners - bounds) <= _ROUNDING).all():
-            return Extent("file", bounds)
-    return Extent("ways") if runs.cut.size else None
-
-
-def _are_cut(extent: Extent, runs: Runs, edges: Edges, n_nodes: int) -> BoolArray:
-    """
-    Return which edges have a node beyond the border, or next to a missing one.
-
-    Where many more edges lead across the border than end at a missing node, the latter are gaps of the data.
-    """
-    is_cut = np.zeros(n_nodes, np.bool_)
-    is_cut[runs.cut] = True
-    across: BoolArray = np.logical_or.reduceat(
-        ~extent.contains(edges.coord_lng, edges.coord_lat), edges.coord_indptr[:-1]
-    )
-    ends: BoolArray = np.logical_or.reduceat(is_cut[edges.coord_node], edges.coord_indptr[:-1])
-    return across if runs.cut.size < _GAPS * across.sum() else across | ends
 
 
 def _log_step(step: str, share: float) -> None:

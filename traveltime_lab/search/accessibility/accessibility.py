@@ -143,7 +143,8 @@ def accessibility(
         opportunities are in reach. Both are missing for origins without a street, and ``reason``
         (categorical) says why. An origin at a street that a change has closed has nothing in reach, and a reason, too.
         If the border of the extract is known, and without a timetable, ``reaches_border`` (bool) is as in `time_map`:
-        opportunities beyond the border are missing, too.
+        opportunities beyond the border are missing, too. It is about the way from the origin: with measures of
+        floating catchments, people beyond the border who share an opportunity in reach are missing without a flag.
 
     Raises
     ------
@@ -268,7 +269,8 @@ def accessibility(
         names = [f"travel_time_to_{name}" for name in names]
     table = _table(found, here, is_closed, starts.index, starts.geometry, limits, names, percents)
     if query.transit is None and border.is_known(query):
-        flagged = border.within(query, border.of_streets(query, here), limits)
+        # People leave the origins, also if they arrive at a given time.
+        flagged = border.within(query, border.of_streets(query, here, is_arrival=False), limits)
         table.insert(len(table.columns) - 1, border.COLUMN, flagged.ravel())
         border.warn_of_origins(query, flagged)
     return table

@@ -1,0 +1,73 @@
+"""
+Where a file was cut: the border of its streets, and the edges there.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import shapely
+
+from traveltime_lab._arrays import BoolArray, Int64Array
+from traveltime_lab.crs import wrap_degrees
+from traveltime_lab.readers.osm.edges import Edges, Runs
+from traveltime_lab.readers.osm.extract import NodePositions
+from traveltime_lab.readers.region import Region
+from traveltime_lab.streets.extent import Extent
+
+#: Degrees by which a bounding box differs from the nodes that it was computed from: files have seven decimals.
+_ROUNDING = 1.5e-7
+#: Number of nodes next to missing ones, by edge across the border, below which these are gaps of the data (assumed).
+_GAPS = 0.1
+#: Evidence that a file without a box was cut (assumed): the number of nodes next to missing ones, the share of the hull
+#: of all nodes that is in theirs, and the distance of half of them from that hull, by the side of a square as large.
+_FEWEST_CUT = 4
+_AROUND = 0.5
+_BESIDE = 0.1
+
+
+def extent_of(
+    bounds: tuple[float, float, float, float] | None, region: Region | None, runs: Runs, positions: NodePositions
+) -> Extent | None:
+    """
+    Return where the streets of a file are complete; None if the file does not say.
+
+    A bounding box that nodes touch on all sides was computed from the nodes and is no border. Nodes next to missing
+    ones show where a file was cut if they are all around it; a few of them are gaps of the data.
+    """
+    if region is not None:
+        return Extent("bounds", bounds, region.shape)
+    if bounds is not None:
+        lng, lat = positions.lng, positions.lat
+        corners = np.array([lng.min(), lat.min(), lng.max(), lat.max()])
+        if not (np.abs(corners - bounds) <= _ROUNDING).all():
+            return Extent("file", bounds)
+    return Extent("ways") if _are_around(positions, runs.cut) else None
+
+
+def _are_around(positions: NodePositions, cut: Int64Array) -> bool:
+    """Return whether nodes next to missing ones are so many, and so near the hull of all nodes, that these were cut."""
+    if cut.size < _FEWEST_CUT:
+        return False
+    # Across the 180th meridian, too.
+    lng, lat = wrap_degrees(positions.lng - positions.lng[cut[0]]), positions.lat
+    at = np.column_stack([lng * np.cos(np.radians(lat.mean())), lat])
+    of_all, of_cut = (shapely.convex_hull(shapely.MultiPoint(each)) for each in (at, at[cut]))
+    if of_cut.area < _AROUND * of_all.area:
+        return False
+    to_hull = shapely.distance(shapely.points(at[cut]), of_all.boundary)
+    return bool(np.median(to_hull) <= _BESIDE * np.sqrt(of_all.area))
+
+
+def are_cut(extent: Extent, runs: Runs, edges: Edges, n_nodes: int) -> BoolArray:
+    """
+    Return which edges have a node beyond the border, or next to a missing one.
+
+    Where many more edges lead across the border than end at a missing node, the latter are gaps of the data.
+    """
+    is_cut = np.zeros(n_nodes, np.bool_)
+    is_cut[runs.cut] = True
+    across: BoolArray = np.logical_or.reduceat(
+        ~extent.contains(edges.coord_lng, edges.coord_lat), edges.coord_indptr[:-1]
+    )
+    ends: BoolArray = np.logical_or.reduceat(is_cut[edges.coord_node], edges.coord_indptr[:-1])
+    return across if runs.cut.size < _GAPS * across.sum() else across | ends
