@@ -490,6 +490,42 @@ def test_trips_that_pass_the_last_stop(tmp_path: Path) -> None:
     assert leaving(rail(tmp_path, whole)) == {"a": 60}
 
 
+def beside_a_field(folder: Path) -> Network:
+    """Return streets in the west of a box, a motorway around a field, and nothing in the east, 3.3 km from streets."""
+    nodes = {100 * column + row: place(column, row) for column in range(3) for row in range(9)}
+    around = [(k, 0) for k in range(3, 25)] + [(25, k) for k in range(9)] + [(k, 8) for k in range(24, 2, -1)]
+    nodes |= {5000 + k: place(*at) for k, at in enumerate(around)}
+    ways = [(k, " ".join(str(100 * k + row) for row in range(9)), "highway=residential") for k in range(3)]
+    road = " ".join(["200", *(str(5000 + k) for k in range(len(around))), "208"])
+    ways += [(9, "0 100 200", "highway=residential"), (10, road, "highway=motorway oneway=no")]
+    (folder / "field.osm").write_bytes(osm_xml(nodes, ways))
+    return tl.build_network(folder / "field.osm", bounds=(*place(-90, -90), *place(32, 90)))
+
+
+def test_places_as_far_as_the_options_allow(tmp_path: Path) -> None:
+    """A street beyond the border may be the nearest of places on the field."""
+    network, asked = beside_a_field(tmp_path), {"travel_time": 2400, "transportation": "walking"}
+    found = {
+        threshold: flags(tl.time_map(network, [place(2, 4)], snapping={"threshold": threshold}, **asked))
+        for threshold in (1000, 5000, 1000)
+    }
+    assert found == {1000: [False], 5000: [True]}
+
+
+def test_places_snap_to_accepted_roads(tmp_path: Path) -> None:
+    """Those beside the motorway only where it is accepted, whichever search came first."""
+    found = []
+    for roads in (["any_drivable", "both_drivable_and_walkable"], ["both_drivable_and_walkable", "any_drivable"]):
+        network, ways = beside_a_field(tmp_path), {}
+        for accepted in roads:
+            query = ask(network, "driving", None, None, {"accept_roads": accepted}, limit=9000)
+            snaps = query.snap(read_points([place(2, 4)], "origins", network.bounds))
+            ways[accepted] = search_border.of_streets(query, snaps).tolist()
+        found.append(ways)
+    assert found[0] == found[1]
+    assert found[0]["any_drivable"] < found[0]["both_drivable_and_walkable"] == [np.inf]
+
+
 def test_many_places_on_one_edge(town: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Slow twin: some points at a time, as few as one."""
     part = built(town, (*place(5.5, 5.5), *place(20.5, 20.5)))

@@ -52,14 +52,18 @@ from traveltime_lab.streets.islands import main_edges
 from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.streets.links import positions
 from traveltime_lab.streets.segments import SegmentIndex, segments
-from traveltime_lab.streets.snapping import ANY, MAIN, SNAPPED, Snaps, snap_points
+from traveltime_lab.streets.snapping import ANY, MAIN, SNAPPED, Snaps, index_key, snap_points
 
 #: Metres from the border at which any edge counts as near, and spacing of the places that are looked at (assumed: about
 #: a city block, and half of one).
 NEAR_M: Final = 100.0
 SPACING_M: Final = 50.0
-#: Metres from the border beyond which no place is looked at (assumed, as the usual threshold of snapping).
+#: Metres from the border up to which places are looked at every `SPACING_M`, as far as the usual threshold of snapping.
+#: Farther on, steps are a share of the distance (assumed).
 FAR_M: Final = 1000.0
+STEP: Final = 0.1
+#: Metres from the border beyond which no place is looked at, whatever the threshold of snapping (assumed).
+MOST_M: Final = 20_000.0
 #: Pairs of a point and a place on its edge that are looked at together: some ten megabytes.
 _MOST_AT_ONCE: Final = 200_000
 
@@ -72,14 +76,12 @@ class Places(NamedTuple):
     metres: FloatArray
 
 
-#: Places at any distance from streets up to `FAR_M`.
-_ANYWHERE: Final = Snapping(threshold=int(FAR_M))
 _LOCAL = Derived[LocalFrame, LocalBorder]("border in local metres")
 _OWN = Derived[None, Places]("edges at the border")
 _UNSURE = Derived[None, BoolArray]("edges of islands at the border")
 _INDEX = Derived[None, "SegmentIndex | None"]("index of islands at the border")
-_PLACES = Derived[None, Places]("border of a mode")
-WAYS = Derived[tuple[bool, bool], "WaysThere"]("ways to the border", kept=4)
+_PLACES = Derived[tuple[int, str], Places]("border of a mode", kept=2)
+WAYS = Derived[tuple[bool, bool, int, str], "WaysThere"]("ways to the border", kept=4)
 
 
 def is_known(streets: StreetLayer) -> bool:
@@ -110,18 +112,25 @@ def times_to_border(
     means : Transportation
         Transportation on streets.
     snapping : Snapping
-        Its penalty decides whether walks off the street count.
+        Its penalty decides whether walks off the street count. Places off the street are looked at up to its threshold
+        from the border, 1 km at least and 20 km at most.
     is_arrival : bool
         True for ways from the border, False for ways to the border.
     """
-    key = is_arrival, snapping.penalty == "enabled"
+    key = is_arrival, snapping.penalty == "enabled", *_reach(means, snapping)
     return WAYS.of(graph, key, lambda: _times(streets, graph, means, snapping, is_arrival))
+
+
+def _reach(means: Transportation, snapping: Snapping) -> tuple[int, str]:
+    """Return how far from the border places off the street are looked at, in metres, and the streets they snap to."""
+    far_m = min(max(float(snapping.threshold), FAR_M), MOST_M)
+    return int(far_m), index_key(means, snapping.accept_roads)[1]
 
 
 def _times(
     streets: StreetLayer, graph: RoadGraph, means: Transportation, snapping: Snapping, is_arrival: bool
 ) -> WaysThere:
-    places = _PLACES.of(graph.topology, None, lambda: _places(streets, graph, means))
+    places = _PLACES.of(graph.topology, _reach(means, snapping), lambda: _places(streets, graph, means, snapping))
     unsure = _INDEX.of(graph.topology, None, lambda: _index(streets, graph))
     return replace(WaysThere.of(streets, graph, places, snapping, is_arrival=is_arrival), unsure=unsure)
 
@@ -213,9 +222,9 @@ def _unit(graph: RoadGraph) -> float:
     return 100.0 if graph.metric == "distance" else 1000.0
 
 
-def _places(streets: StreetLayer, graph: RoadGraph, means: Transportation) -> Places:
+def _places(streets: StreetLayer, graph: RoadGraph, means: Transportation, snapping: Snapping) -> Places:
     """Return the border of a mode: where it is reached, and after which straight way off the street."""
-    found = [_OWN.of(streets, None, lambda: _own_places(streets)), *_beside(streets, means)]
+    found = [_OWN.of(streets, None, lambda: _own_places(streets)), *_beside(streets, means, snapping)]
     unsure = unsure_edges(streets, graph)
     if unsure.any():
         x1, y1, x2, y2, edge, start, span = segments(streets)
@@ -226,13 +235,13 @@ def _places(streets: StreetLayer, graph: RoadGraph, means: Transportation) -> Pl
         gap = np.maximum(gap - half - SPACING_M / 2.0, 0.0)
         near = gap <= NEAR_M
         found.append(Places(edge[near], (start + span / 2.0)[near], gap[near] / 2.0))
-        beside, _ = _nearest_to(streets, means, x, y, MAIN)
+        beside, _ = _nearest_to(streets, means, x, y, snapping, MAIN)
         found.append(beside._replace(metres=beside.metres / 2.0))
     edge, fraction, metres = (np.concatenate(part) for part in zip(*found, strict=True))
     return Places(edge, fraction, metres)
 
 
-def _beside(streets: StreetLayer, means: Transportation) -> Iterator[Places]:
+def _beside(streets: StreetLayer, means: Transportation, snapping: Snapping) -> Iterator[Places]:
     """
     Yield the nearest streets of the places that are nearer to the border than to a street.
 
@@ -242,20 +251,21 @@ def _beside(streets: StreetLayer, means: Transportation) -> Iterator[Places]:
     border = local_border(streets)
     if border is None or not streets.n_edges:
         return
+    far_m = _reach(means, snapping)[0]
     x, y = streets.frame.to_xy(streets.tables.coord_lng, streets.tables.coord_lat)
     # A street is at most as far from the border as a ray is long, and then as a place may be from its street.
-    far_m = 2.0 * FAR_M
-    window = x.min() - far_m, y.min() - far_m, x.max() + far_m, y.max() + far_m
+    window = x.min() - 2 * far_m, y.min() - 2 * far_m, x.max() + 2 * far_m, y.max() + 2 * far_m
     (x, y), (x_in, y_in) = (values.T for values in border.places(SPACING_M, window))
     depth_m = 0.0
-    while x.size and depth_m <= FAR_M:
-        places, of = _nearest_to(streets, means, x + depth_m * x_in, y + depth_m * y_in, ANY)
-        nearest_m = np.full(x.size, FAR_M)
+    while x.size and depth_m <= far_m:
+        places, of = _nearest_to(streets, means, x + depth_m * x_in, y + depth_m * y_in, snapping, ANY)
+        nearest_m = np.full(x.size, float(far_m))
         np.minimum.at(nearest_m, of, places.metres)
+        step_m = SPACING_M if depth_m < FAR_M else STEP * depth_m
         # Places between those that are looked at may be as much nearer.
-        yield places._replace(metres=np.maximum(places.metres - SPACING_M, 0.0))
-        depth_m += SPACING_M
-        on = nearest_m > depth_m - SPACING_M
+        yield places._replace(metres=np.maximum(places.metres - step_m, 0.0))
+        on = nearest_m > depth_m
+        depth_m += step_m
         x, y, x_in, y_in = x[on], y[on], x_in[on], y_in[on]
 
 
@@ -295,10 +305,16 @@ def _own_places(streets: StreetLayer) -> Places:
 
 
 def _nearest_to(
-    streets: StreetLayer, means: Transportation, x: FloatArray, y: FloatArray, needed: np.uint8
+    streets: StreetLayer,
+    means: Transportation,
+    x: FloatArray,
+    y: FloatArray,
+    snapping: Snapping,
+    needed: np.uint8,
 ) -> tuple[Places, IndexArray]:
     """Return the nearest positions on streets of places in local metres, and the place of each."""
-    snaps = snap_points(streets, *streets.frame.to_lnglat(x, y), means, _ANYWHERE, needed)
+    anywhere = replace(snapping, threshold=_reach(means, snapping)[0])
+    snaps = snap_points(streets, *streets.frame.to_lnglat(x, y), means, anywhere, needed)
     assert snaps.places is not None
     indptr, edge, fraction, metres = snaps.places
     return Places(edge, fraction, metres), np.repeat(np.arange(x.size), np.diff(indptr))

@@ -154,8 +154,8 @@ class Timetable:
         changed timetable covers the dates of the one before, also if a feed has lost its trips.
     leaving : tuple of (int, int)
         Stops with a trip whose next stop, or the one before, was left out when the feed was cut: row of the stop, and
-        seconds of the shortest ride between the two. If nobody can alight there (or board, for the one before), also
-        the next stop along the trip where this is possible, and those between. Answers do not depend on it.
+        seconds of the shortest ride between the two. If passengers cannot alight there (or board, for the one before),
+        also the next stop along the trip where this is possible, and those between. Answers do not depend on it.
     """
 
     feeds: pd.DataFrame

@@ -245,8 +245,8 @@ class _Calls(NamedTuple):
         """
         Return the stops inside from which a trip leads outside, or that it reaches from there, and the shortest rides.
 
-        These are the stops next to one outside. Those who ride past a stop where they cannot alight are met at the stop
-        before, so that this one counts, too, and so on; likewise the stops after one where nobody can board.
+        These are the stops next to one outside. Passengers who pass a stop where they cannot alight are met at the stop
+        before, so that this one counts, too, and so on; likewise the stops after one where boarding is not allowed.
         """
         trip = np.repeat(np.arange(self.indptr.size - 1), np.diff(self.indptr))
         before = np.flatnonzero((is_inside[1:] != is_inside[:-1]) & (trip[1:] == trip[:-1]))

@@ -45,7 +45,7 @@ def extent_of(
 
 
 def _are_around(positions: NodePositions, cut: Int64Array) -> bool:
-    """Return whether nodes next to missing ones are so many, and so near the hull of all nodes, that these were cut."""
+    """Return whether nodes next to missing ones are several, all around, and mostly near the hull of all nodes."""
     if cut.size < _FEWEST_CUT:
         return False
     # Across the 180th meridian, too.
