@@ -126,7 +126,9 @@ def time_map(
     that, they equal those of single calls.
 
     Areas run past the border of the extract (`build_network` says where it is), up to the longest walk off the street.
-    Those without ``reaches_border`` are those of any larger extract; some of those with it are, too.
+    Those without ``reaches_border`` are those of a larger extract, and some of those with it are, too. Exceptions are
+    water that the border cuts, places off the street next to holes and inward corners of a polygon, places more than
+    20 km from the border with a larger `threshold` of `snapping`, and origins without a street, whose area is empty.
 
     Examples
     --------
