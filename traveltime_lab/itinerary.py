@@ -300,7 +300,7 @@ class Route:
     >>> bus = dict(transportation="bus", departure_time="2019-05-13T08:00")
     >>> route = tl.routes(network, *ends, **bus)["route"][0]
     >>> route
-    <Route 30 min, 8.3 km: walk, bus T9, walk; 2019-05-13 08:00 to 08:29>
+    <Route 30 min, 8.4 km: walk, bus T9, walk; 2019-05-13 08:00 to 08:29>
     >>> route.legs_frame()[["mode", "line", "waiting_time", "travel_time"]]
        mode line  waiting_time  travel_time
     0  walk                  0           36

@@ -324,7 +324,7 @@ def places_of(line: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndar
     return along, found
 
 
-coordinates = st.tuples(*[st.integers(-50, 50).map(lambda value: value / 100)] * 2)
+coordinates = st.tuples(*[st.integers(-50, 50).map(lambda value: value / 20_000)] * 2)
 
 
 @settings(max_examples=300, deadline=None)
@@ -350,7 +350,7 @@ def test_places_along_a_line_are_in_order_and_the_nearest_where_these_are(line: 
         there = distances(line, along, some, np.broadcast_to(point, (some.size, 2)))
         begin = some[int(there.argmin())]
         greedy += there.min()
-    assert away.sum() <= greedy + 0.02
+    assert away.sum() <= greedy + 1e-4
 
 
 def test_a_loop_is_followed_although_its_first_stop_is_nearest_to_its_end() -> None:
@@ -364,10 +364,10 @@ def test_a_loop_is_followed_although_its_first_stop_is_nearest_to_its_end() -> N
 def test_stops_without_coordinates_have_no_place_and_many_stops_are_placed_one_by_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    line, stops = np.array([(0, 0), (1, 0), (1, 1)]), np.array([(0.2, 0.1), (np.nan, 0.0), (1.1, 0.5)])
-    assert places_of(line, stops)[1] == pytest.approx([0.2, np.nan, 1.5], nan_ok=True)
+    line, stops = np.array([(0, 0), (1, 0), (1, 1)]), np.array([(0.2, 0.001), (np.nan, 0.0), (1.001, 0.5), (0.9, 1.0)])
+    assert places_of(line, stops)[1] == pytest.approx([0.2, np.nan, 1.5, np.nan], nan_ok=True), "the last is far away"
     many = np.column_stack([np.linspace(0.0, 1.0, 6001), np.zeros(6001)])
-    stops = many[:-1] + np.array([0.0, 0.1])
+    stops = many[:-1] + np.array([0.0, 0.001])
     assert places_of(many, stops)[1] == pytest.approx(stops[:, 0], abs=1e-9), "36 million combinations"
 
 
@@ -388,18 +388,24 @@ def line_of_ride(network: tl.Network, trip: int, first: int, last: int) -> np.nd
     if len(line) < 2:
         return straight
     at = int(t.course_indptr[course])
+    before = after = straight[:0]
     given = t.course_along[at : at + int(np.diff(t.pattern_indptr)[pattern])].astype(np.float64)
     along, ends = t.shape_along[rows], given[[first, last]]
     if not (np.isfinite(given).all() and np.isfinite(along).all() and along[-1] > along[0]):
         every = t.pattern_stop[begin : begin + given.size]
         points = np.column_stack([t.column("stops", "stop_lon")[every], t.column("stops", "stop_lat")[every]])
         along, places = places_of(line, points)
-        ends = places[[first, last]]
+        inner = places[first : last + 1]
+        if np.isfinite(inner).any():
+            one, two = np.flatnonzero(np.isfinite(inner))[[0, -1]]
+            ends, before, after = inner[[one, two]], straight[:one], straight[two + 1 :]
+        else:
+            ends = inner[[0, -1]]
     if not ends[0] < ends[1]:
         return straight
-    inner = (along > ends[0]) & (along < ends[1])
+    along_line = (along > ends[0]) & (along < ends[1])
     cut = [np.array([np.interp(end, along, line[:, k]) for k in (0, 1)]) for end in ends]
-    return np.vstack([cut[0], line[inner], cut[1]])
+    return np.vstack([before, cut[0], line[along_line], cut[1], after])
 
 
 def assert_lines_equal(network: tl.Network, trips: Any, rng: np.random.Generator) -> None:

@@ -29,6 +29,9 @@ SAME_DEGREES = 1e-9
 #: Most combinations of stops and segments for which places are searched together: 240 MB. With more, each is the
 #: nearest one after that before it.
 _MOST_PLACES = 20_000_000
+#: Stops that are farther away from their place, about 500 m, are not on the shape (assumed), such as the last call of a
+#: line that returns to its beginning, of which the feed has the shape of one direction only.
+FAR_DEGREES = 0.005
 #: Place of a stop that is not known yet.
 UNKNOWN_PLACE = -1.0
 
@@ -113,6 +116,31 @@ def _nearest_along(lng, lat, along, x, y, begin):
 
 
 @kernel
+def _place_at(lng, lat, along, place):
+    """Return the coordinates of a place along a line."""
+    last = -1
+    for k in range(along.size):
+        if along[k] <= place:
+            last = k
+    if last < 0:
+        return lng[0], lat[0]
+    if last == along.size - 1:
+        return lng[last], lat[last]
+    part = (place - along[last]) / (along[last + 1] - along[last])
+    return lng[last] + part * (lng[last + 1] - lng[last]), lat[last] + part * (lat[last + 1] - lat[last])
+
+
+@kernel
+def _leave_far_out(lng, lat, along, x, y, places):
+    """Set the places to NaN that are far from their points."""
+    for i in range(places.size):
+        if math.isfinite(places[i]):
+            there = _place_at(lng, lat, along, places[i])
+            if math.hypot(there[0] - x[i], there[1] - y[i]) > FAR_DEGREES:
+                places[i] = np.nan
+
+
+@kernel
 def places_along(lng, lat, along, x, y, out):
     """
     Find the places along a line, in order, whose distances to some points have the least sum.
@@ -124,7 +152,8 @@ def places_along(lng, lat, along, x, y, out):
     x, y : float64 arrays of shape (n,)
         Points in order; those without coordinates get no place.
     out : float64 array of shape (n,)
-        Overwritten with the places, NaN for none. The first of several equal sums is taken.
+        Overwritten with the places; NaN for points without coordinates and for those farther than `FAR_DEGREES` from
+        their place. The first of several equal sums is taken.
     """
     n_segments, some = lng.size - 1, np.flatnonzero(np.isfinite(x) & np.isfinite(y))
     out[:] = np.nan
@@ -133,6 +162,7 @@ def places_along(lng, lat, along, x, y, out):
         for i in some:
             begin = _nearest_along(lng, lat, along, x[i], y[i], begin)
             out[i] = begin
+        _leave_far_out(lng, lat, along, x, y, out)
         return
     # For each point and segment: the place in it, the segment of the point before, and the least sum of distances.
     place = np.empty((some.size, n_segments), np.float64)
@@ -168,21 +198,7 @@ def places_along(lng, lat, along, x, y, out):
     for row in range(some.size - 1, -1, -1):
         out[some[row]] = place[row, at]
         at = np.int64(back[row, at])
-
-
-@kernel
-def _place_at(lng, lat, along, place):
-    """Return the coordinates of a place along a line."""
-    last = -1
-    for k in range(along.size):
-        if along[k] <= place:
-            last = k
-    if last < 0:
-        return lng[0], lat[0]
-    if last == along.size - 1:
-        return lng[last], lat[last]
-    part = (place - along[last]) / (along[last + 1] - along[last])
-    return lng[last] + part * (lng[last + 1] - lng[last]), lat[last] + part * (lat[last + 1] - lat[last])
+    _leave_far_out(lng, lat, along, x, y, out)
 
 
 @kernel
@@ -216,17 +232,33 @@ def trip_line(trips, trip, first, last):
             found = np.empty(places.size, np.float64)
             places_along(lng, lat, along, trips.stop_lng[stops], trips.stop_lat[stops], found)
             places[:] = found
-        begin, end = places[first], places[last]
+        # Beyond the first and the last stop that are on the shape, lines are straight.
+        one, two = first, last
+        while one < two and not math.isfinite(places[one]):
+            one += 1
+        while two > one and not math.isfinite(places[two]):
+            two -= 1
+        begin, end = places[one], places[two]
         if begin < end:
-            line = np.empty((lng.size + 2, 2), np.float64)
-            line[0, 0], line[0, 1] = _place_at(lng, lat, along, begin)
-            n = 1
+            line = np.empty((lng.size + 2 + last - first, 2), np.float64)
+            n = 0
+            for k in range(first, one):
+                stop = trips.pattern_stops[start + k]
+                line[n, 0], line[n, 1] = trips.stop_lng[stop], trips.stop_lat[stop]
+                n += 1
+            line[n, 0], line[n, 1] = _place_at(lng, lat, along, begin)
+            n += 1
             for k in range(lng.size):
                 if begin < along[k] < end:
                     line[n, 0], line[n, 1] = lng[k], lat[k]
                     n += 1
             line[n, 0], line[n, 1] = _place_at(lng, lat, along, end)
-            return line[: n + 1].copy()
+            n += 1
+            for k in range(two + 1, last + 1):
+                stop = trips.pattern_stops[start + k]
+                line[n, 0], line[n, 1] = trips.stop_lng[stop], trips.stop_lat[stop]
+                n += 1
+            return line[:n].copy()
     line = np.empty((last - first + 1, 2), np.float64)
     for k in range(line.shape[0]):
         stop = trips.pattern_stops[start + first + k]
