@@ -37,8 +37,6 @@ def read_csv(path: Path, **how: Any) -> pd.DataFrame:
         If a row has more fields than the header, or the header more than `MOST_COLUMNS`, or if the file is compressed
         and damaged, or its content is more than 100 times as large.
     """
-    if infer_compression(path, "infer") is not None:
-        _check_packed(path)
     header = _header(path, how.get("encoding"))
     n_columns = header.count(how.get("sep", ",")) + 1
     if n_columns > MOST_COLUMNS or len(header) == _LONGEST_HEADER:
@@ -58,8 +56,6 @@ def header_of(path: Path, *, encoding: str, separator: str) -> list[str]:
     ValueError
         As `read_csv`, if the file is compressed.
     """
-    if infer_compression(path, "infer") is not None:
-        _check_packed(path)
     return next(csv.reader([_header(path, encoding)], delimiter=separator), [])
 
 
@@ -72,14 +68,14 @@ def separator_of(path: Path, *, encoding: str) -> str:
     ValueError
         As `read_csv`, if the file is compressed.
     """
-    if infer_compression(path, "infer") is not None:
-        _check_packed(path)
     header = _header(path, encoding)
     return max(_SEPARATORS, key=header.count)
 
 
 def _header(path: Path, encoding: str | None) -> str:
-    """Return the first line that is not empty."""
+    """Return the first line that is not empty; raise ValueError if the file is compressed as `_check_packed` says."""
+    if infer_compression(path, "infer") is not None:
+        _check_packed(path)
     with get_handle(path, "r", encoding=encoding, compression="infer", errors="replace") as opened:
         while line := opened.handle.readline(_LONGEST_HEADER):
             if line.strip():

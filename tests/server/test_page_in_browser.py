@@ -6,6 +6,7 @@ Pictures of what a person would see go to the folder that ``TRAVELTIME_LAB_SCREE
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import json
 import os
@@ -399,7 +400,7 @@ def test_a_table_goes_with_its_network(porto_alegre: Network, helsinki: Network,
         def begin() -> None:
             network.select_option("porto_alegre")
             for x in (0.5, 0.52):
-                areas(page, lambda x=x: page.mouse.click(*point(page, x, 0.5)))  # type: ignore[misc]
+                areas(page, functools.partial(page.mouse.click, *point(page, x, 0.5)))
             page.get_by_label("Points, one per line").fill(PASTED)
 
         begin()
@@ -471,7 +472,7 @@ def test_a_place_that_gets_no_pin_renames_none(url: Served, visit: Callable[...,
     page.get_by_label("adds a pin").check()
     most = json.loads(page.evaluate("fetch('page/config').then(a => a.text())"))["most_searches"]
     for i in range(most):
-        areas(page, lambda i=i: page.mouse.click(*point(page, 0.45 + 0.1 * i / most, 0.5)))  # type: ignore[misc]
+        areas(page, functools.partial(page.mouse.click, *point(page, 0.45 + 0.1 * i / most, 0.5)))
     names = page.locator("#origins .name")
     find(page, "Mercado Público")
     until_text(page.locator("#status"), lambda text: f"There can be {most} pins" in text)

@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Final
 
-import numpy as np
 import shapely
 
 from traveltime_lab._arrays import BoolArray, FloatArray
 from traveltime_lab._checks import items, number
 from traveltime_lab.errors import CoordinateError, InputError
+from traveltime_lab.streets.extent import Bounds, are_inside
 
-Bounds = tuple[float, float, float, float]
 _ORDER: Final = "give (west, south, east, north), in degrees, longitude first"
 #: Characters of a polygon that a report shows; longer ones are shown as a hash.
 _LONGEST_TEXT: Final = 500
@@ -40,13 +39,7 @@ class Region:
 
     def contains(self, lng: FloatArray, lat: FloatArray) -> BoolArray:
         """Return whether points are in the region or on its border; NaN are not."""
-        west, south, east, north = self.bounds
-        is_east, is_west = lng >= west, lng <= east
-        inside: BoolArray = (is_east & is_west if west <= east else is_east | is_west) & (lat >= south) & (lat <= north)
-        if self.shape is not None:
-            rows = np.flatnonzero(inside)
-            inside[rows] = shapely.intersects_xy(self.shape, lng[rows], lat[rows])
-        return inside
+        return are_inside(self.bounds, self.shape, lng, lat)
 
     def within(self, bounds: Bounds | None) -> Bounds:
         """Return the bounds of what the region has of a file with these bounds."""

@@ -28,6 +28,21 @@ _HALF_TURN: Final = 190.0
 _ROUNDING_M: Final = 1e-6
 
 
+def are_inside(box: Bounds, shape: Any, lng: FloatArray, lat: FloatArray) -> BoolArray:
+    """
+    Return which points are in a bounding box, and in a polygon if there is one, or on the border; NaN are not.
+
+    The box is west, south, east, north; west is greater than east across the 180th meridian.
+    """
+    west, south, east, north = box
+    is_east, is_west = lng >= west, lng <= east
+    inside: BoolArray = (is_east & is_west if west <= east else is_east | is_west) & (lat >= south) & (lat <= north)
+    if shape is not None:
+        rows = np.flatnonzero(inside)
+        inside[rows] = shapely.intersects_xy(shape, lng[rows], lat[rows])
+    return inside
+
+
 @dataclass(frozen=True)
 class Extent:
     """
@@ -55,15 +70,7 @@ class Extent:
 
     def contains(self, lng: FloatArray, lat: FloatArray) -> BoolArray:
         """Return whether points are in the extent or on its border."""
-        if self.box is None:
-            return np.ones(lng.shape, np.bool_)
-        west, south, east, north = self.box
-        is_east, is_west = lng >= west, lng <= east
-        inside: BoolArray = (is_east & is_west if west <= east else is_east | is_west) & (lat >= south) & (lat <= north)
-        if self.shape is not None:
-            rows = np.flatnonzero(inside)
-            inside[rows] = shapely.intersects_xy(self.shape, lng[rows], lat[rows])
-        return inside
+        return np.ones(lng.shape, np.bool_) if self.box is None else are_inside(self.box, self.shape, lng, lat)
 
     def to_json(self) -> dict[str, Any]:
         """Return the extent as values of JSON."""

@@ -29,8 +29,8 @@ SAME_DEGREES = 1e-9
 #: Most combinations of stops and segments for which places are searched together: 240 MB. With more, each is the
 #: nearest one after that before it.
 _MOST_PLACES = 20_000_000
-#: Stops that are farther away from their place, about 500 m, are not on the shape (assumed), such as the last call of a
-#: line that returns to its beginning, of which the feed has the shape of one direction only.
+#: Stops that are farther away from their place are not on the shape (assumed: 550 m from north to south, less from west
+#: to east), such as the last call of a line that returns to its beginning with the shape of one direction only.
 FAR_DEGREES = 0.005
 #: Place of a stop that is not known yet.
 UNKNOWN_PLACE = -1.0

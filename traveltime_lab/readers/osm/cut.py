@@ -34,7 +34,8 @@ from traveltime_lab._arrays import BoolArray, FloatArray, Int64Array, indptr_of
 from traveltime_lab.readers.osm import blobs, opl
 from traveltime_lab.readers.osm.opl import parse_tags
 from traveltime_lab.readers.osm.water_tags import is_water
-from traveltime_lab.readers.region import Bounds, Region
+from traveltime_lab.readers.region import Region
+from traveltime_lab.streets.extent import Bounds
 
 #: Bytes of a part of a file: of text, and of a PBF file, which has about five times as much text.
 _TEXT_BYTES: Final = 1 << 25
