@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import shapely
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import traveltime_lab as tl
@@ -325,19 +325,33 @@ def places_of(line: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 
 coordinates = st.tuples(*[st.integers(-50, 50).map(lambda value: value / 20_000)] * 2)
+wide_coordinates = st.tuples(*[st.integers(-50, 50).map(lambda value: value / 4_000)] * 2)
 
 
 @settings(max_examples=300, deadline=None)
-@given(st.lists(coordinates, min_size=2, max_size=7), st.lists(coordinates, min_size=1, max_size=5))
+@given(
+    st.lists(coordinates, min_size=2, max_size=7),
+    st.lists(st.one_of(coordinates, wide_coordinates), min_size=1, max_size=5),
+)
+@example([(0.0, 0.0), (-0.00165, 0.0003)], [(-0.0017, 0.0), (0.0025, -0.0025)])
 def test_places_along_a_line_are_in_order_and_the_nearest_where_these_are(line: Any, points: Any) -> None:
     line, points = np.array(line), np.array(points)
     along, found = places_of(line, points)
     if along[-1] == 0.0:
         assert np.isnan(found).all()
         return
-    assert (np.diff(found) >= 0.0).all() and 0.0 <= found.min() <= found.max() <= along[-1] + 1e-12
-    away = distances(line, along, found, points)
     drawn = shapely.LineString(line)
+    is_near = shapely.distance(drawn, shapely.points(points)) <= ride_lines.FAR_DEGREES
+    assert np.isnan(found[~is_near]).all()
+    points, found = points[is_near], found[is_near]
+    if found.size == 0:
+        return
+    assert found.tolist() == pytest.approx(places_of(line, points)[1].tolist(), abs=0.0, nan_ok=True), "others alone"
+    has_place = ~np.isnan(found)
+    assert (np.diff(found[has_place]) >= 0.0).all()
+    assert ((found >= 0.0) & (found <= along[-1] + 1e-12))[has_place].all()
+    # Those without a place are at least so far away from where they would be.
+    away = np.where(has_place, distances(line, along, found, points), ride_lines.FAR_DEGREES)
     least = shapely.distance(drawn, shapely.points(points))
     assert (away >= least - 1e-9).all()
     nearest = shapely.line_locate_point(drawn, shapely.points(points))
@@ -361,6 +375,14 @@ def test_a_loop_is_followed_although_its_first_stop_is_nearest_to_its_end() -> N
     assert found == pytest.approx(np.array([0, 3000, along[-1] * 1e5]) * 1e-5, abs=1e-9)
 
 
+def test_stops_far_from_the_line_do_not_draw_others_away() -> None:
+    """A branch that the shape lacks: both of its stops are nearest to the end, where the stop after them would be."""
+    line = np.array([(0, 0), (1000, 0), (1200, 600), (1000, 900)]) * 1e-5
+    stops = np.array([(100, 5), (900, 2000), (950, 1900), (980, 3), (1190, 605)]) * 1e-5
+    along, found = places_of(line, stops)
+    assert found == pytest.approx([100e-5, np.nan, np.nan, 980e-5, along[2] + 10e-5], abs=3e-5, nan_ok=True)
+
+
 def test_stops_without_coordinates_have_no_place_and_many_stops_are_placed_one_by_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -368,7 +390,9 @@ def test_stops_without_coordinates_have_no_place_and_many_stops_are_placed_one_b
     assert places_of(line, stops)[1] == pytest.approx([0.2, np.nan, 1.5, np.nan], nan_ok=True), "the last is far away"
     many = np.column_stack([np.linspace(0.0, 1.0, 6001), np.zeros(6001)])
     stops = many[:-1] + np.array([0.0, 0.001])
-    assert places_of(many, stops)[1] == pytest.approx(stops[:, 0], abs=1e-9), "36 million combinations"
+    stops[3000] = 2.0, 0.0
+    expected = np.where(np.arange(6000) == 3000, np.nan, stops[:, 0])
+    assert places_of(many, stops)[1] == pytest.approx(expected, abs=1e-9, nan_ok=True), "36 million combinations"
 
 
 def line_of_ride(network: tl.Network, trip: int, first: int, last: int) -> np.ndarray:

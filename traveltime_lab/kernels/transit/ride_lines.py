@@ -131,38 +131,23 @@ def _place_at(lng, lat, along, place):
 
 
 @kernel
-def _leave_far_out(lng, lat, along, x, y, places):
-    """Set the places to NaN that are far from their points."""
-    for i in range(places.size):
-        if math.isfinite(places[i]):
-            there = _place_at(lng, lat, along, places[i])
-            if math.hypot(there[0] - x[i], there[1] - y[i]) > FAR_DEGREES:
-                places[i] = np.nan
+def _is_far(lng, lat, along, place, x, y):
+    """Return whether a place along a line is farther than FAR_DEGREES from a point."""
+    there = _place_at(lng, lat, along, place)
+    return math.hypot(there[0] - x, there[1] - y) > FAR_DEGREES
 
 
 @kernel
-def places_along(lng, lat, along, x, y, out):
-    """
-    Find the places along a line, in order, whose distances to some points have the least sum.
-
-    Parameters
-    ----------
-    lng, lat, along : float64 arrays of shape (n_points,)
-        The line, and its length up to each of its points.
-    x, y : float64 arrays of shape (n,)
-        Points in order; those without coordinates get no place.
-    out : float64 array of shape (n,)
-        Overwritten with the places; NaN for points without coordinates and for those farther than `FAR_DEGREES` from
-        their place. The first of several equal sums is taken.
-    """
-    n_segments, some = lng.size - 1, np.flatnonzero(np.isfinite(x) & np.isfinite(y))
+def _places_in_order(lng, lat, along, x, y, some, out):
+    """Do what `places_along` does, with the points at the indices `some`."""
+    n_segments = lng.size - 1
     out[:] = np.nan
     if some.size * n_segments > _MOST_PLACES:
         begin = 0.0
         for i in some:
             begin = _nearest_along(lng, lat, along, x[i], y[i], begin)
-            out[i] = begin
-        _leave_far_out(lng, lat, along, x, y, out)
+            if not _is_far(lng, lat, along, begin, x[i], y[i]):
+                out[i] = begin
         return
     # For each point and segment: the place in it, the segment of the point before, and the least sum of distances.
     place = np.empty((some.size, n_segments), np.float64)
@@ -196,9 +181,37 @@ def places_along(lng, lat, along, x, y, out):
     if at < 0:
         return
     for row in range(some.size - 1, -1, -1):
-        out[some[row]] = place[row, at]
+        i = some[row]
+        if not _is_far(lng, lat, along, place[row, at], x[i], y[i]):
+            out[i] = place[row, at]
         at = np.int64(back[row, at])
-    _leave_far_out(lng, lat, along, x, y, out)
+
+
+@kernel
+def places_along(lng, lat, along, x, y, out):
+    """
+    Find the places along a line, in order, whose distances to some points have the least sum.
+
+    Parameters
+    ----------
+    lng, lat, along : float64 arrays of shape (n_points,)
+        The line, and its length up to each of its points.
+    x, y : float64 arrays of shape (n,)
+        Points in order; those without coordinates get no place, nor do those farther than `FAR_DEGREES` from the line,
+        and none of them moves the places of others.
+    out : float64 array of shape (n,)
+        Overwritten with the places; NaN for these points and for those farther than `FAR_DEGREES` from their place.
+        The first of several equal sums is taken.
+    """
+    some = np.flatnonzero(np.isfinite(x) & np.isfinite(y))
+    _places_in_order(lng, lat, along, x, y, some, out)
+    is_near = np.isfinite(out[some])
+    for k in range(some.size):
+        if not is_near[k]:
+            point = x[some[k]], y[some[k]]
+            is_near[k] = not _is_far(lng, lat, along, _nearest_along(lng, lat, along, *point, 0.0), *point)
+    if not is_near.all():
+        _places_in_order(lng, lat, along, x, y, some[is_near], out)
 
 
 @kernel
