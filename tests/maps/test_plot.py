@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import io
 import itertools
+import math
 import pickle
 import sys
 from typing import TYPE_CHECKING, Any
@@ -271,6 +272,9 @@ def test_wrong_colours(helsinki: Network, monkeypatch: pytest.MonkeyPatch) -> No
         ({"scheme": "circles"}, "scheme 'circles' is unknown; mapclassify has .*Quantiles"),
         ({"scheme": "quantiles", "vmin": 1}, "vmin and vmax are for a continuous scale"),
         ({"vmin": 2, "vmax": 2}, "vmin must be less than vmax"),
+        ({"vmin": -math.inf}, "vmin and vmax must be finite numbers"),
+        ({"vmax": math.nan}, "vmin and vmax must be finite numbers"),
+        ({"vmin": -(10**400), "vmax": 2}, "vmin and vmax must be finite numbers"),
         ({"scheme": "quantiles", "k": 1}, "k must be"),
     ):
         with pytest.raises(tl.InputError, match=words):
@@ -278,6 +282,17 @@ def test_wrong_colours(helsinki: Network, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setitem(sys.modules, "mapclassify", None)
     with pytest.raises(tl.MissingDependencyError, match=r"scheme needs mapclassify; .*traveltime_lab\[notebook\]"):
         tl.plot(helsinki, **asked, scheme="quantiles")
+
+
+@pytest.mark.parametrize("n_shapes", [0, 1, 2])
+def test_series_with_empty_shapes(helsinki: Network, n_shapes: int) -> None:
+    """A series has no columns that say what its shapes are."""
+    square = shapely.box(24.93, 60.16, 24.95, 60.18)
+    areas = gpd.GeoSeries([square, shapely.Polygon(), shapely.Polygon()][-n_shapes - 1 : -1], crs="EPSG:4326")
+    ax = tl.plot(helsinki, areas, street_names=False)
+    note = {0: "Nothing to show: all shapes are empty", 1: "Nothing to show", 2: "1 of 2 areas are empty"}[n_shapes]
+    assert any(note in text.get_text() for text in ax.texts)
+    tl.side_by_side(helsinki, areas, areas)
 
 
 def test_a_mean_that_is_not_of_cells_is_no_time(helsinki: Network) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 import json
+import math
 import threading
 import time
 from pathlib import Path
@@ -603,6 +604,31 @@ def test_a_moved_marker_moves_its_shape(street: Network, made: tl.TravelTimeMap)
     for text in (made.code(), made._legend.value, made._note.value, rows, made.to_geojson().read_text("utf-8")):
         assert "west (moved)" in text
         assert "west" not in text.replace("west (moved)", "")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [((0, "a"), "0, a"), (range(3), "0, 1, 2"), (True, "True"), (b"ab", "b'ab'"), (np.False_, "False")],
+)
+def test_names_that_pandas_takes_for_several_or_for_a_mask(
+    street: Network, made: tl.TravelTimeMap, name: Any, text: str
+) -> None:
+    here = made.state.origins[0]
+    made.add_origin(here.lng, here.lat, name)
+    assert set(made.areas["origin"]) == {"west", "east", text}
+    made.move_origin(name, here.lng + 1e-4, here.lat, new_name="third")
+    made.move_origin("west", here.lng, here.lat, new_name=name)
+    assert set(made.areas["origin"]) == {text, "east", "third"}
+
+
+@pytest.mark.parametrize("name", [math.nan, np.float32("nan"), pd.NaT, np.datetime64("NaT"), pd.NA, ["a"]])
+def test_missing_names_are_refused(street: Network, made: tl.TravelTimeMap, name: Any) -> None:
+    here = made.state.origins[0]
+    with pytest.raises(tl.InputError, match="must be a text or a number; got"):
+        made.add_origin(here.lng, here.lat, name)
+    with pytest.raises(tl.InputError, match="must be a text or a number; got"):
+        made.move_origin("west", here.lng, here.lat, new_name=name)
+    assert set(made.areas["origin"]) == {"west", "east"}
 
 
 def test_names_of_moved_origins(street: Network, made: tl.TravelTimeMap) -> None:

@@ -330,7 +330,7 @@ def _note(given: Any, kept: gpd.GeoDataFrame | None) -> str:
     if kept is None or (len(kept) and len(kept) == len(given)):
         return ""
     columns = given.columns if isinstance(given, gpd.GeoDataFrame) else ()
-    if compares_areas(given):
+    if isinstance(given, gpd.GeoDataFrame) and compares_areas(given):
         return "" if len(kept) else "Nothing gained and nothing lost"
     reached = any(name in columns for name in _ANSWER)
     if len(kept):

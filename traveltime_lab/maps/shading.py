@@ -4,6 +4,7 @@ How values become colours: a continuous scale between two limits, or classes of 
 
 from __future__ import annotations
 
+import math
 import warnings
 from dataclasses import dataclass
 from typing import Any, Final
@@ -126,6 +127,9 @@ def shading_of(scheme: Any = None, k: Any = CLASSES, cmap: Any = None, vmin: Any
         None if value is None else number(value, name, "units of the column")
         for name, value in (("vmin", vmin), ("vmax", vmax))
     ]
+    if not all(end is None or math.isfinite(end) for end in ends):
+        msg = f"vmin and vmax must be finite numbers, the ends of a scale; got vmin={vmin!r}, vmax={vmax!r}"
+        raise InputError(msg)
     if ends[0] is not None and ends[1] is not None and not ends[0] < ends[1]:
         msg = f"vmin must be less than vmax; got vmin={vmin!r}, vmax={vmax!r}"
         raise InputError(msg)

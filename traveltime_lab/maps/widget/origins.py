@@ -31,7 +31,7 @@ class Origin:
     ----------
     name : object
         Name on the map, in results and in files. The strings of names must be unique. Labels of several levels, which
-        are tuples, become a text such as "3, north".
+        are tuples, become a text such as "3, north", and so do truths and bytes.
     lng, lat : float
         Coordinates in EPSG:4326.
     """
@@ -45,8 +45,10 @@ class Origin:
 
 
 def flat_name(name: Any) -> Any:
-    """Return a label of several levels, a tuple, as text, because pandas makes a MultiIndex of tuples."""
-    return ", ".join(map(str, name)) if isinstance(name, tuple) else name
+    """Return a label as text that pandas would take for several labels, as tuples, or for a mask, as truths."""
+    if isinstance(name, tuple | range):
+        return ", ".join(map(str, name))
+    return str(name) if isinstance(name, bool | np.bool_ | bytes) else name
 
 
 _LISTS = (list, tuple, np.ndarray)
@@ -160,7 +162,7 @@ def check_name(name: Any) -> None:
     is_label = not isinstance(name, np.timedelta64)
     try:
         hash(name)
-        bool(name == name)
+        is_label = is_label and bool(name == name)  # NaN and NaT are not
     except (TypeError, ValueError):
         is_label = False
     if not is_label:
