@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 import importlib.util
 import os
@@ -25,6 +26,8 @@ os.environ.setdefault("TRAVELTIME_LAB_PROGRESS", "0")
 
 #: A process takes up to 1.5 GB.
 MOST_WORKERS = 4
+#: Marks that a file gives to its tests by name, as `pytest.mark.slow`.
+MARKS = ("quick", "slow", "cities", "mutations", "solr")
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -76,6 +79,26 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
         os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix = folder.name
         sys.dont_write_bytecode = False
+
+
+def _marks_needed(expression: str) -> list[str]:
+    """Return the marks of MARKS that every test has which an expression of `-m` selects."""
+    terms = [] if "or" in expression.split() or "(" in expression else expression.split(" and ")
+    return [term.strip() for term in terms if term.strip() in MARKS]
+
+
+@functools.cache
+def _names_mark(path: Path, mark: str) -> bool:
+    """Return whether a file of tests names a mark."""
+    return f"mark.{mark}" in path.read_text(encoding="utf-8")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not import files in which no test has the mark that is asked for: that takes seconds of each process."""
+    if collection_path.suffix in (".py", ".ipynb"):
+        needed = _marks_needed(config.option.markexpr)
+        return True if not all(_names_mark(collection_path, mark) for mark in needed) else None
+    return None
 
 
 @pytest.hookimpl(wrapper=True)
@@ -130,6 +153,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Start with the file that takes longest, and end with the notebooks, which are short."""
+    for item in items:
+        for mark in MARKS:
+            if item.get_closest_marker(mark) and not _names_mark(item.path, mark):
+                raise pytest.UsageError(f"{item.path.name} does not name pytest.mark.{mark}: -m {mark} would miss it")
     if "PYTEST_XDIST_WORKER" in os.environ:  # all of which have to have the same order
         items.sort(key=lambda item: (item.path.suffix == ".ipynb", item.path.parts))
     items.sort(key=lambda item: item.path.name != "test_browser.py")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 import importlib
+import importlib.util
 import re
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import hypothesis
 import pytest
@@ -22,6 +24,15 @@ PYTHONS = [text.rpartition(" ")[2] for text in CLASSIFIERS if re.search(r":: 3\.
 SECTIONS = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
 #: Lines of one version in the changelog.
 MOST_LINES = 60
+
+
+def root_conftest() -> ModuleType:
+    """Return the conftest.py beside `tests`, as a module of its own."""
+    spec = importlib.util.spec_from_file_location("root_conftest", ROOT / "conftest.py")
+    assert spec is not None and spec.loader is not None
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    return made
 
 
 def sessions() -> dict[str, bool]:
@@ -135,6 +146,24 @@ def test_examples_do_not_depend_on_loaded_modules(
     draw()
     del sys.modules["module_with_numbers"]
     assert drawn == before
+
+
+@pytest.mark.parametrize(
+    ("expression", "marks"),
+    [
+        ("slow", ["slow"]),
+        ("quick and not slow", ["quick"]),
+        ("slow and quick", ["slow", "quick"]),
+        ("not slow and not cities and not mutations", []),
+        ("slow or not slow", []),
+        ("(quick or slow) and not cities", []),
+        ("not (slow)", []),
+        ("hypothesis and not cities", []),
+        ("", []),
+    ],
+)
+def test_marks_that_files_without_them_are_left_out_for(expression: str, marks: list[str]) -> None:
+    assert root_conftest()._marks_needed(expression) == marks
 
 
 @pytest.mark.parametrize("folder", ["tests", "benchmarks", "notebooks", "docs"])
