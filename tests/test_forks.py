@@ -11,10 +11,11 @@ import subprocess
 import sys
 import textwrap
 
+import numpy as np
 import pytest
 
+import traveltime_lab as tl
 from tests.support import ROOT
-from traveltime_lab.network.network import Network
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 
@@ -61,8 +62,12 @@ def search(path):
 
 
 @pytest.fixture(scope="module")
-def saved(porto_alegre: Network, tmp_path_factory: pytest.TempPathFactory) -> str:
-    return str(porto_alegre.save(tmp_path_factory.mktemp("forks") / "porto_alegre.network"))
+def saved(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A network that each process derives everything of in half a second: a kilometre around the four places."""
+    files, around = tl.sample_files("porto_alegre"), tl.sample_points("porto_alegre").iloc[:4].total_bounds
+    bounds = tuple(around + np.array([-0.008, -0.008, 0.008, 0.008]))
+    network = tl.build_network(files["streets"], gtfs=[files["buses"], files["metro"]], bounds=bounds)
+    return str(network.save(tmp_path_factory.mktemp("forks") / "porto_alegre.network"))
 
 
 def run(saved: str, script: str) -> None:
