@@ -59,8 +59,9 @@ FORMS: dict[str, Form] = {
     "mirrored": Form(osm.mirrored, MIRRORED, is_mirrored=True, without=frozenset({CELLS})),
 }
 CUT = Slack(
-    "parts of edges are rounded to milliseconds and centimetres once more where a street is cut",
-    seconds=1.0, metres=0.1, share=0.25, area=1e-4,
+    "parts of edges are rounded to milliseconds and centimetres once more where a street is cut: up and down, but in "
+    "half of the streets, so that any share of the distances may differ by a centimetre",
+    seconds=1.0, metres=0.1, share=0.25, area=1e-4, mean_m=0.02,
 )  # fmt: skip
 FAR = Slack(
     "the raster of an area lies elsewhere, which moves the outline of a small one by part of a square",

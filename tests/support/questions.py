@@ -29,6 +29,8 @@ class Slack:
         Largest difference of one travel time and of one distance.
     share : float
         Largest share of the values of a question that may differ at all.
+    mean_m : float or None
+        Instead of the share of the distances: how far their mean may be from that of the original.
     area : float
         Largest share of an area that may be in one answer only.
     """
@@ -38,6 +40,7 @@ class Slack:
     metres: float = 0.0
     share: float = 0.0
     area: float = 0.0
+    mean_m: float | None = None
 
 
 EXACT = Slack("nothing is rounded differently")
@@ -65,6 +68,9 @@ def assert_same(found: Frame, expected: Frame, slack: Slack = EXACT) -> None:
             off = (one.astype("float64") - other.astype("float64")).abs().fillna(0.0).to_numpy()
             most = slack.metres if "distance" in name else slack.seconds
             assert off.max(initial=0.0) <= most, (name, off.max())
+            if "distance" in name and slack.mean_m is not None:
+                assert abs(one.mean() - other.mean()) <= slack.mean_m, (name, one.mean() - other.mean())
+                continue
             # Floating-point numbers of metres differ in their last bits.
             assert (off > 1e-6).mean() <= slack.share, (name, (off > 1e-6).mean())
         else:
