@@ -373,15 +373,19 @@ def test_matrices_equal_the_oracle(
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(towns(), MEANS, st.booleans(), st.sampled_from([None, 300]), st.integers(0, 2**32 - 1))
+@given(
+    towns(), MEANS, st.booleans(), st.sampled_from([(None, ()), (300, ()), (600, (80,)), (900, (30,))]),
+    st.integers(0, 2**32 - 1),
+)  # fmt: skip
 def test_surfaces_equal_matrices(
     tmp_path_factory: pytest.TempPathFactory,
     town: Any,
     means: dict[str, Any],
     is_arrival: bool,
-    window: int | None,
+    spread: tuple[int | None, tuple[float, ...]],
     seed: int,
 ) -> None:
+    window, percents = spread
     nodes, links, stops, trips = town
     path = timetable(tmp_path_factory.mktemp("town"), stops, trips)
     streets = tables(nodes, [(*link, ON_FOOT) for link in links])
@@ -397,7 +401,7 @@ def test_surfaces_equal_matrices(
     when = {"arrival_time" if is_arrival else "departure_time": moment}
     limit = 1500
     both = {"departure_time": None, "arrival_time": None, **when}
-    query = ask(network, means, *both.values(), None, limit=limit, window=window)
+    query = ask(network, means, *both.values(), None, limit=limit, window=window, percents=percents)
     snaps = query.snap(read_points(here, "here", network.bounds), is_origin=not is_arrival)
     # What rounds to the limit is within it.
     level = limit + 0.5
@@ -415,6 +419,7 @@ def test_surfaces_equal_matrices(
     def matrix(cells: gpd.GeoSeries) -> pd.DataFrame:
         ends = (cells, here) if is_arrival else (here, cells)
         how: dict[str, Any] = {"transportation": means, "form": "matrix", "window": window, **when}
+        how["percentiles"] = percents
         return tl.time_filter(network, *ends, travel_time=limit, **how)
 
     assert_cells_equal(drawn, matrix, level, within=0.51, sure=0.05)

@@ -71,6 +71,25 @@ class EgressOnFoot:
 
 
 @dataclass(frozen=True)
+class EgressByDeparture:
+    """
+    Travel times of many departures along the edges that the best of them reaches within the limit, as `EgressOnFoot`.
+
+    Attributes
+    ----------
+    stop_ms : int32 array of shape (n_stops, n_departures), ms
+    row_of : int32 array of shape (n_edges,)
+        Row of `starts` of each edge, -1 for none.
+    starts : int32 array of shape (n_rows, 5, n_departures), ms
+        See `traveltime_lab.kernels.raster.transit_surface.departure_starts`.
+    """
+
+    stop_ms: Int32Array
+    row_of: Int32Array
+    starts: Int32Array
+
+
+@dataclass(frozen=True)
 class AccessByVehicle:
     """
     Travel times to one arrival from all states: by car or bicycle to a stop, and by transit from there.
@@ -104,7 +123,7 @@ class TransitField:
         The same, along an island if the point is on one.
     quickest : EgressOnFoot or AccessByVehicle
         Travel times of the best departure.
-    reached : tuple of EgressOnFoot or of AccessByVehicle
+    departures : EgressByDeparture or tuple of AccessByVehicle
         Travel times of each departure if a percentile is requested, otherwise empty.
     percent : float
         Values are the least times that at least `percent` percent of the departures do not exceed.
@@ -127,7 +146,7 @@ class TransitField:
     direct: RowField
     walked: Field
     quickest: EgressOnFoot | AccessByVehicle
-    reached: tuple[EgressOnFoot, ...] | tuple[AccessByVehicle, ...]
+    departures: EgressByDeparture | tuple[AccessByVehicle, ...]
     percent: float
     budget_ms: int
     limit_ms: int
@@ -239,29 +258,26 @@ class TransitField:
         """Return a function that lowers the values of the cells of a tile."""
         directed, budget_ms, on_edges = self.graph.directed, self.budget_ms, self.stops.on_edges
         ports = self.graph.exit_ports() if self.is_backward else self.graph.entry_ports()
+        departures = self.departures
 
         def lower_one(rides: EgressOnFoot | AccessByVehicle, tile: Tile, values: Any) -> None:
-            cells, stop_ms = tile.cells(per_metre, buffer_m), rides.stop_ms
+            cells = tile.cells(per_metre, buffer_m)
             if isinstance(rides, AccessByVehicle):
                 transit_surface.gather_drives(
-                    cells, directed, budget_ms, ports, rides.labels, stop_ms, on_edges, values
+                    cells, directed, budget_ms, ports, rides.labels, rides.stop_ms, on_edges, values
                 )
                 return
-            assert self.around is not None
             transit_surface.gather_rides(
-                cells,
-                rides.starts,
-                directed,
-                self.is_backward,
-                budget_ms,
-                self.limit_ms,
-                transit_surface.Rides(ports, self.around.by_state, stop_ms),
-                on_edges,
-                values,
-            )
+                cells, rides.starts, directed, self.is_backward, budget_ms, self.limit_ms, walked_from(rides.stop_ms),
+                on_edges, values,
+            )  # fmt: skip
+
+        def walked_from(stop_ms: Int32Array) -> transit_surface.Rides:
+            assert self.around is not None
+            return transit_surface.Rides(ports, self.around.by_state, stop_ms)
 
         def lower(tile: Tile, values: Any) -> None:
-            if not self.reached:
+            if isinstance(departures, tuple) and not departures:
                 lower_one(self.quickest, tile, values)
                 return
             # For most cells the departure makes no difference: walking is faster, or no departure reaches them.
@@ -269,10 +285,19 @@ class TransitField:
             lower_one(self.quickest, tile, least)
             depends = least < values
             cells = tile.some(depends)
-            of_each = np.repeat(values[depends][None], len(self.reached), axis=0)
+            if isinstance(departures, EgressByDeparture):
+                rank = nearest_rank(self.percent, departures.stop_ms.shape[1])
+                at_rank = values[depends][None]
+                transit_surface.gather_departures(
+                    cells.cells(per_metre, buffer_m), departures.row_of, departures.starts, directed, self.is_backward,
+                    budget_ms, self.limit_ms, walked_from(departures.stop_ms), on_edges, rank, at_rank,
+                )  # fmt: skip
+                values[depends] = at_rank[0]
+                return
+            of_each = np.repeat(values[depends][None], len(departures), axis=0)
             for k, part in enumerate(of_each):
-                lower_one(self.reached[k], cells, part[None])
-            rank = nearest_rank(self.percent, len(self.reached))
+                lower_one(departures[k], cells, part[None])
+            rank = nearest_rank(self.percent, len(departures))
             values[depends] = np.partition(np.ascontiguousarray(of_each.T), rank, axis=1)[:, rank]
 
         return lower
@@ -301,14 +326,18 @@ def transit_field(query: TransitQuery, snaps: Snaps) -> TransitField:
     def walk(here: Snaps) -> RowField:
         return row_field(query.walking, here, query.snapping, limit=query.direct_limit, is_backward=is_arrival)
 
-    def reach(stop_ms: Int32Array, n_parts: int = 1) -> Any:
-        if around is None:
-            return driven(query, stops, stop_ms)
-        return _reached(query, stops, stop_ms, around, n_parts)
-
     jobs: list[Callable[[], Any]] = [functools.partial(walk, feet), functools.partial(_stop_times, query, snaps)]
     direct, times = side_by_side(jobs)
-    quickest = reach(times.min(axis=0), settings.threads)
+    quickest: EgressOnFoot | AccessByVehicle
+    departures: EgressByDeparture | tuple[AccessByVehicle, ...] = ()
+    if around is None:
+        quickest = driven(query, stops, times.min(axis=0))
+        if query.percents:
+            departures = tuple(side_by_side([functools.partial(driven, query, stops, row) for row in times]))
+    else:
+        quickest = _walked(query, stops, times.min(axis=0), around)
+        if query.percents:
+            departures = _walked_by_departure(query, stops, times, around, quickest)
     return TransitField(
         graph=graph,
         is_backward=is_arrival,
@@ -317,7 +346,7 @@ def transit_field(query: TransitQuery, snaps: Snaps) -> TransitField:
             StreetField(direct), lambda here: StreetField(walk(here)), query.walking, feet, is_backward=is_arrival
         ),
         quickest=quickest,
-        reached=tuple(side_by_side([functools.partial(reach, row) for row in times])) if query.percents else (),
+        departures=departures,
         percent=query.percents[0] if query.percents else 0.0,
         budget_ms=most_ms(means.access_time if is_driven else means.walking_time),
         limit_ms=most_ms(query.limit),
@@ -359,12 +388,12 @@ def driven(query: TransitQuery, stops: LinkedStops, stop_ms: Int32Array) -> Acce
     return AccessByVehicle(stop_ms, drives.drives_to_stops(arcs, stop_ms, entries, budget_ms, limit_ms))
 
 
-def _reached(query: TransitQuery, stops: LinkedStops, stop_ms: Int32Array, around: Walks, n_parts: int) -> EgressOnFoot:
+def _walked(query: TransitQuery, stops: LinkedStops, stop_ms: Int32Array, around: Walks) -> EgressOnFoot:
     """Return the travel times of walking from the stops, given the travel times to the stops; see `spread_out`."""
     graph = query.walking
     starts = np.empty((stops.on_edges.indptr.size - 1, 8), np.int32)
     ports_of_edges = graph.exit_ports() if query.is_arrival else graph.entry_ports()
-    keys = spread_out(query, stop_ms, around, n_parts)
+    keys = spread_out(query, stop_ms, around, settings.threads)
 
     def fill(edges: slice) -> None:
         both = slice(2 * edges.start, 2 * edges.stop)
@@ -378,9 +407,29 @@ def _reached(query: TransitQuery, stops: LinkedStops, stop_ms: Int32Array, aroun
             starts[edges],
         )
 
-    parts = even_slices(len(starts)) if n_parts > 1 else [slice(0, len(starts))]
-    side_by_side([functools.partial(fill, part) for part in parts])
+    side_by_side([functools.partial(fill, part) for part in even_slices(len(starts))])
     return EgressOnFoot(stop_ms, starts)
+
+
+def _walked_by_departure(
+    query: TransitQuery, stops: LinkedStops, times: Int32Array, around: Walks, quickest: EgressOnFoot
+) -> EgressByDeparture:
+    """Return the travel times of walking from the stops for each row of travel times to the stops."""
+    graph = query.walking
+    ports = graph.exit_ports() if query.is_arrival else graph.entry_ports()
+    edges, _ = transit_surface.edges_within(quickest.starts, most_ms(query.limit) + 1.0)
+    row_of = np.full(len(quickest.starts), -1, np.int32)
+    row_of[edges] = np.arange(edges.size)
+    starts = np.empty((edges.size, 5, len(times)), np.int32)
+
+    def fill(moment: int) -> None:
+        keys = spread_out(query, times[moment], around)
+        transit_surface.departure_starts(
+            keys, ports, graph.directed.is_open, query.is_arrival, times[moment], stops.on_edges, row_of, moment, starts
+        )
+
+    side_by_side([functools.partial(fill, moment) for moment in range(len(times))])
+    return EgressByDeparture(np.ascontiguousarray(times.T), row_of, starts)
 
 
 def spread_out(query: TransitQuery, stop_ms: Int32Array, around: Walks, n_parts: int = 1) -> Int64Array:

@@ -28,6 +28,29 @@ class Rides(NamedTuple):
 
 
 @kernel
+def _least_key(d, state_keys, ports, is_open):
+    """Return the least key at the start of a directed edge (backwards: at its end); see `edge_starts`."""
+    least = NEVER_KEY
+    if is_open[d]:
+        for k in range(ports.indptr[d], ports.indptr[d + 1]):
+            key = state_keys[ports.states[k]]
+            if key != NEVER_KEY:
+                # The key of a port adds to the travel time and to the walk.
+                extra = ports.keys[k] >> TIME_SHIFT
+                least = min(least, key + (extra << TIME_SHIFT) + extra)
+    return least
+
+
+@kernel
+def _least_at_stops(e, stop_ms, on_edges):
+    """Return the least travel time at a stop of an edge, connector included."""
+    least = np.int64(NEVER)
+    for k in range(on_edges.indptr[e], on_edges.indptr[e + 1]):
+        least = min(least, stop_ms[on_edges.stops[k]] + (on_edges.connector[k] >> TIME_SHIFT))
+    return np.int32(least)
+
+
+@kernel
 def edge_starts(state_keys, ports, directed, is_backward, stop_ms, on_edges, starts):
     """
     Prepare the numbers that `gather_rides` reads for each edge.
@@ -50,26 +73,15 @@ def edge_starts(state_keys, ports, directed, is_backward, stop_ms, on_edges, sta
         the least travel time at a stop of the edge, connector included. Columns 4 to 6: as 0 to 2, at the end of the
         edge. Column 7 is not written; with it a row fills half a cache line, which each cell reads at once.
     """
-    port_indptr, port_states, port_keys = ports
     traversal, is_open = directed
     for e in range(starts.shape[0]):
         for side in range(2):
             d = 2 * e + (1 - side if is_backward else side)
-            least = NEVER_KEY
-            if is_open[d]:
-                for k in range(port_indptr[d], port_indptr[d + 1]):
-                    key = state_keys[port_states[k]]
-                    if key != NEVER_KEY:
-                        # The key of a port adds to the travel time and to the walk.
-                        extra = port_keys[k] >> TIME_SHIFT
-                        least = min(least, key + (extra << TIME_SHIFT) + extra)
+            least = _least_key(d, state_keys, ports, is_open)
             starts[e, 4 * side] = NEVER if least == NEVER_KEY else np.int32(least >> TIME_SHIFT)
             starts[e, 4 * side + 1] = 0 if least == NEVER_KEY else np.int32(least & WALK_MASK)
             starts[e, 4 * side + 2] = np.int32(traversal[d] >> TIME_SHIFT)
-        starts[e, 3] = NEVER
-        for k in range(on_edges.indptr[e], on_edges.indptr[e + 1]):
-            stop = on_edges.stops[k]
-            starts[e, 3] = min(starts[e, 3], stop_ms[stop] + (on_edges.connector[k] >> TIME_SHIFT))
+        starts[e, 3] = _least_at_stops(e, stop_ms, on_edges)
 
 
 @kernel
@@ -183,6 +195,200 @@ def gather_rides(cells, starts, directed, is_backward, budget_ms, limit_ms, ride
             e, nearness, metres = tied_edge[tied], tied_fraction[tied], tied_distance[tied]
             tied += 1
             next_tied = tied_cell[tied] if tied < n_tied else -1
+
+
+@kernel
+def departure_starts(state_keys, ports, is_open, is_backward, stop_ms, on_edges, row_of, moment, starts):
+    """
+    Prepare the numbers of one departure that `gather_departures` reads for some edges.
+
+    Parameters
+    ----------
+    state_keys, ports, is_backward, stop_ms, on_edges
+        As in `edge_starts`.
+    is_open : bool array of shape (n_directed,)
+    row_of : int32 array of shape (n_edges,)
+        Row of `starts` of each edge, -1 for none.
+    moment : int
+        Number of the departure.
+    starts : int32 array of shape (n_rows, 5, n_moments), ms
+        Its column `moment` is overwritten. Rows 0 and 1: travel time at the start of the edge, and the walk in it, as
+        in `edge_starts`. Rows 2 and 3: those at the end of the edge. Row 4: the least travel time at a stop of the
+        edge, connector included.
+    """
+    for e in range(row_of.size):
+        row = row_of[e]
+        if row < 0:
+            continue
+        for side in range(2):
+            least = _least_key(2 * e + (1 - side if is_backward else side), state_keys, ports, is_open)
+            starts[row, 2 * side, moment] = NEVER if least == NEVER_KEY else np.int32(least >> TIME_SHIFT)
+            starts[row, 2 * side + 1, moment] = 0 if least == NEVER_KEY else np.int32(least & WALK_MASK)
+        starts[row, 4, moment] = _least_at_stops(e, stop_ms, on_edges)
+
+
+# The next loops go over all departures. They have no branches, so that they become vector instructions.
+
+
+@kernel
+def _lower_over_ends(starts, first_ms, second_ms, off_ms, most, budget_ms, found):
+    """
+    Lower the times at a cell to those over the ends of its edge whose walk is within the budget.
+
+    Parameters
+    ----------
+    starts : int32 array of shape (5, n_moments), ms
+        See `departure_starts`.
+    first_ms, second_ms, off_ms : float
+        Walks from the start and the end of the edge to the cell, and from the street to the cell.
+    most, budget_ms : float
+    found : float32 array of shape (n_moments,), s
+        Lowered in place.
+
+    Returns
+    -------
+    n_first, n_second, n_stops : int
+        For how many departures a longer walk would be faster over the start and the end of the edge, and for how many
+        a stop of the edge may be.
+    """
+    first_of, first_walk_of, second_of, second_walk_of, at_stops = starts[0], starts[1], starts[2], starts[3], starts[4]
+    n_first, n_second, n_stops = 0, 0, 0
+    for k in range(found.size):
+        before = found[k]
+        bound = 1000.0 * np.float64(before)
+        bound = bound if bound < most else most
+        first, second = first_of[k] + first_ms, second_of[k] + second_ms
+        is_first_far, is_second_far = first_walk_of[k] + first_ms > budget_ms, second_walk_of[k] + second_ms > budget_ms
+        over_first, over_second = bound if is_first_far else first, bound if is_second_far else second
+        time = over_first if over_first < over_second else over_second
+        best = time if time < bound else bound
+        n_first += 1 if is_first_far & (first < best) else 0
+        n_second += 1 if is_second_far & (second < best) else 0
+        n_stops += 1 if at_stops[k] + off_ms < best else 0
+        after = np.float32(best / 1000.0)
+        found[k] = after if best < bound else before
+    return n_first, n_second, n_stops
+
+
+@kernel
+def _lower_from_stop(times_ms, walk_ms, most, found):
+    """Lower the times at a cell to those at a stop and a walk from there."""
+    for k in range(found.size):
+        before = found[k]
+        bound = 1000.0 * np.float64(before)
+        bound = bound if bound < most else most
+        time = times_ms[k] + walk_ms
+        after = np.float32(time / 1000.0)
+        found[k] = after if time < bound else before
+
+
+@kernel
+def _lower_from_all(d, part_ms, most, budget_ms, ports, around, stop_ms, found):
+    """Lower the times at a cell to those over all stops around the start of a directed edge; see `_ask_all`."""
+    for k in range(ports.indptr[d], ports.indptr[d + 1]):
+        state = ports.states[k]
+        onward = part_ms + (ports.keys[k] >> TIME_SHIFT)
+        for j in range(around.indptr[state], around.indptr[state + 1]):
+            walk = around.ms[j] + onward
+            if walk <= budget_ms:
+                _lower_from_stop(stop_ms[around.stops[j]], walk, most, found)
+
+
+@kernel
+def _nth(values, rank):
+    """Return the value (int32) that has the position `rank` in ascending order, by halving the range that has it."""
+    low, high = values[0], values[0]
+    for k in range(values.size):
+        value = values[k]
+        low = value if value < low else low
+        high = value if value > high else high
+    while low < high:
+        middle = np.int32(low + np.int32((high - low) >> 1))
+        count, below, above = np.int32(0), low, high
+        for k in range(values.size):
+            value = values[k]
+            is_below = value <= middle
+            count += np.int32(1) if is_below else np.int32(0)
+            lesser, greater = value if is_below else low, high if is_below else value
+            below = lesser if lesser > below else below
+            above = greater if greater < above else above
+        if count == rank + 1:
+            return below
+        if count > rank:
+            high = below
+        else:
+            low = above
+    return low
+
+
+@kernel
+def gather_departures(cells, row_of, starts, directed, is_backward, budget_ms, limit_ms, rides, on_edges, rank, values):
+    """
+    Lower the value of each cell to a percentile of its travel times over many departures.
+
+    Equal to `gather_rides` for each departure, and the value at position `rank` of the results in ascending order.
+
+    Parameters
+    ----------
+    cells, directed, is_backward, budget_ms, limit_ms, on_edges
+        As in `gather_rides`.
+    row_of : int32 array of shape (n_edges,)
+        Row of `starts` of each edge, -1 for edges that no departure reaches within the limit.
+    starts : int32 array of shape (n_rows, 5, n_moments), ms
+        From `departure_starts`.
+    rides : Rides
+        Its `stop_ms` has the shape (n_stops, n_moments).
+    rank : int
+    values : float32 array of shape (n_rows, n_columns), s
+        Lowered in place.
+    """
+    per_metre, buffer_m, of_each = cells.per_metre, cells.buffer_m, values.reshape(-1)
+    ports, around, stop_ms = rides
+    indptr, stops, place, connector = on_edges.indptr, on_edges.stops, on_edges.fraction, on_edges.connector
+    most, budget = limit_ms + 1.0, np.float64(budget_ms)
+    edge, fraction, distance = cells.edge.reshape(-1), cells.fraction.reshape(-1), cells.distance.reshape(-1)
+    tied_cell, tied_edge, tied_fraction, tied_distance = (
+        cells.tied_cell, cells.tied_edge, cells.tied_fraction, cells.tied_distance,
+    )  # fmt: skip
+    n_tied, tied = tied_cell.size, 0
+    next_tied = tied_cell[0] if n_tied else -1
+    found = np.empty(starts.shape[2], np.float32)
+    # Floats that are not negative are ordered as their bits are.
+    bits, bits_of_each = found.view(np.int32), of_each.view(np.int32)
+    for i in range(edge.size):
+        e, nearness, metres = edge[i], fraction[i], distance[i]
+        for k in range(found.size):
+            found[k] = of_each[i]
+        is_reached = False
+        while True:
+            row = row_of[e] if e >= 0 else -1
+            if row >= 0 and metres <= buffer_m:
+                is_reached = True
+                f = np.float64(nearness)
+                off_ms = 1000.0 * per_metre * metres
+                there, back = (2 * e + 1, 2 * e) if is_backward else (2 * e, 2 * e + 1)
+                first_ms = f * (directed.traversal[there] >> TIME_SHIFT) + off_ms
+                second_ms = (1.0 - f) * (directed.traversal[back] >> TIME_SHIFT) + off_ms
+                n_first, n_second, n_stops = _lower_over_ends(
+                    starts[row], first_ms, second_ms, off_ms, most, budget, found
+                )
+                if n_first:
+                    _lower_from_all(there, first_ms, most, budget, ports, around, stop_ms, found)
+                if n_second:
+                    _lower_from_all(back, second_ms, most, budget, ports, around, stop_ms, found)
+                if n_stops:
+                    for m in range(indptr[e], indptr[e + 1]):
+                        walk = (connector[m] >> TIME_SHIFT) + off_ms
+                        walk += straight_ms(e, f, place[m], directed, not is_backward)
+                        if walk <= budget:
+                            _lower_from_stop(stop_ms[stops[m]], walk, most, found)
+            if i != next_tied:
+                break
+            e, nearness, metres = tied_edge[tied], tied_fraction[tied], tied_distance[tied]
+            tied += 1
+            next_tied = tied_cell[tied] if tied < n_tied else -1
+        if is_reached:
+            bits_of_each[i] = _nth(bits, rank)
 
 
 @kernel
