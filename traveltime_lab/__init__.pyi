@@ -175,6 +175,12 @@ from .search.accessibility.accessibility import (
 from .search.accessibility.decay import (
     Decay as Decay,
 )
+from .search.accessibility.inequality import (
+    inequality as inequality,
+)
+from .search.accessibility.poverty import (
+    alkire_foster as alkire_foster,
+)
 from .search.calibration.calibrate import (
     Calibration as Calibration,
 )

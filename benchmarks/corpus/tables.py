@@ -43,6 +43,8 @@ OTHERS: dict[str, tuple[str, dict[str, str]]] = {
     "geocode": ("HEL, 'Forum'", {}),
     "reverse_geocode": ("HEL, 24.9414, 60.1711", {}),
     "compare": ("TIMES, LATER", {}),
+    "inequality": ("HRANDOM, 'people'", {"weights": "'beds'", "threshold": "100"}),
+    "alkire_foster": ("HRANDOM, {'people': 100, 'beds': 20}", {"k": "1"}),
     "counts_to_h3": ("HRANDOM", {"resolution": "9", "values": "['people', 'beds']"}),
     "counts_to_points": ("HRANDOM, HA", {"values": "'people'"}),
     "difference": ("AREAS.iloc[[1]], AREAS.iloc[[0]]", {}),

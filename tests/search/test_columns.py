@@ -40,8 +40,8 @@ ASKED: dict[str, Callable[[tl.Network, gpd.GeoDataFrame], Any]] = {
     "counts_to_points": lambda n, p: tl.counts_to_points(p.assign(people=1), p, values="people"),
     "sample_points": lambda n, p: tl.sample_points(),
 }
-#: Functions whose columns are those that the caller names, or of a job that tests/jobs looks at.
-NOT_HERE = {"places", "matrix_frame"}
+#: Functions whose columns are those that the caller names, of a job that tests/jobs looks at, or of indices.
+NOT_HERE = {"places", "matrix_frame", "inequality", "alkire_foster"}
 
 
 def test_every_function_with_a_table_is_tried() -> None:
