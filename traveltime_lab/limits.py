@@ -12,6 +12,8 @@ MAX_DISTANCE_M: Final = 800_000
 MAX_ROUTE_TIME_S: Final = 43_200
 #: Maximum length of a departure or arrival window in seconds.
 MAX_WINDOW_S: Final = 43_200
+#: Maximum number of moments of a call (assumed): those of a day of 25 hours, one each minute.
+MAX_MOMENTS: Final = 1_500
 #: Maximum number of itineraries per pair and window. Source: docs/contract.md, 4.3.
 MAX_RESULTS: Final = 5
 #: Range of buffer distances in metres; the contract has no upper limit.

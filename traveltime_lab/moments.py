@@ -77,7 +77,7 @@ def resolve_moment(value: Any, timezone: str, *, name: str) -> Moment | None:
         zone = ZoneInfo(timezone)
     except (ZoneInfoNotFoundError, ValueError, OSError):
         raise MomentError(f"Unknown time zone {timezone!r}; use an IANA name such as 'Europe/Helsinki'.") from None
-    moment = _as_datetime(value, name)
+    moment = as_datetime(value, name)
     try:
         found = moment.astimezone(zone) if moment.utcoffset() is not None else _localise(moment, zone, name)
         for away in (-_MARGIN, _MARGIN):
@@ -143,7 +143,8 @@ def resolve_moments(departure_time: Any, arrival_time: Any, timezone: str) -> tu
     return resolve_moment(departure_time, timezone, name="departure_time"), False
 
 
-def _as_datetime(value: Any, name: str) -> dt.datetime:
+def as_datetime(value: Any, name: str) -> dt.datetime:
+    """Return a moment as a datetime, which is naive if the moment has no offset; see `resolve_moment`."""
     if isinstance(value, str):
         return _from_text(value, name)
     if type(value).__module__.partition(".")[0] == "numpy" and type(value).__name__ == "datetime64":
@@ -155,6 +156,11 @@ def _as_datetime(value: Any, name: str) -> dt.datetime:
         return cast(dt.datetime, value.to_pydatetime(warn=False) if hasattr(value, "to_pydatetime") else value)
     if isinstance(value, dt.date):
         raise _no_time(value, name)
+    if hasattr(value, "__len__"):
+        raise MomentError(
+            f"{name} must be one moment here: a datetime, an ISO 8601 string such as {_EXAMPLE}, or 'weekday_morning'; "
+            f"got {type(value).__name__} of length {len(value)}."
+        )
     raise MomentError(
         f"{name} must be a datetime, an ISO 8601 string such as {_EXAMPLE}, or 'weekday_morning'; "
         f"got {type(value).__name__} {value!r}."

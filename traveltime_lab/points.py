@@ -23,6 +23,7 @@ from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray
 from traveltime_lab._checks import number
 from traveltime_lab.crs import WGS84
 from traveltime_lab.errors import CoordinateError, CrsError, InputError
+from traveltime_lab.runtime.shared import shared
 from traveltime_lab.runtime.threads import even_slices, side_by_side
 
 #: West, south, east, north in EPSG:4326; west is larger than east if the box crosses the 180th meridian.
@@ -104,6 +105,11 @@ def read_points(table: Any, name: str, bounds: Bounds) -> Points:
     """
     if isinstance(table, Points):
         return table
+    return shared("points", (table,), functools.partial(_read, table, name, bounds), name)
+
+
+def _read(table: Any, name: str, bounds: Bounds) -> Points:
+    """Validate points and convert them; see `read_points`."""
     loose = loose_points(table)
     if loose is not None:
         series = loose

@@ -19,10 +19,13 @@ from traveltime_lab.errors import InputError, UnsupportedError
 from traveltime_lab.limits import MAX_WINDOW_S
 from traveltime_lab.modes.snapping import Snapping, as_snapping
 from traveltime_lab.modes.transportation import Transportation, as_transportation
+from traveltime_lab.moment_lists import Several
 from traveltime_lab.moments import WEEKDAY_MORNING, Moment, resolve_moments
 
 Metric = Literal["time", "distance"]
 MomentLike: TypeAlias = dt.datetime | pd.Timestamp | np.datetime64 | str | None
+#: One moment, or several: a list, or a tuple (start, end, every); see `traveltime_lab.moment_lists`.
+MomentsLike: TypeAlias = MomentLike | Several
 
 
 class Options(TypedDict, total=False):

@@ -318,3 +318,22 @@ def test_a_reader_that_has_enough(porto_alegre: Network, tmp_path: Path) -> None
         process.stdout.close()
         told = process.stderr.read().decode()
     assert process.returncode == 0 and "Broken" not in told and "Exception" not in told, told
+
+
+def test_several_moments(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A list and START/END/EVERY have the same rows, a column of moments, and exclude each other."""
+    start, later, end = "2019-05-13T08:00", "2019-05-13T08:15", "2019-05-13T08:30"
+    how = ["time-filter", "porto_alegre", "-51.23,-30.03", "-51.22,-30.03", "--travel-time", "3600", "--quiet"]
+    how += ["--transportation", "public_transport", "--format", "csv"]
+    tables = []
+    for moments in (
+        ["--departure-time", start, "--departure-time", later],
+        ["--departure-time", f"{start}/{end}/15min"],
+    ):
+        assert cli.main([*how, *moments]) == 0
+        tables.append(capsys.readouterr().out)
+    assert tables[0] == tables[1]
+    assert len(tables[0].splitlines()) == 3 and "2019-05-13 08:15:00-03:00" in tables[0].replace("T", " ")
+    with pytest.raises(SystemExit) as caught:
+        cli.main([*how, "--departure-time", start, "--departure-time", f"{start}/{end}/15min"])
+    assert caught.value.code == 2

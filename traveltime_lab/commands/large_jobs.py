@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from traveltime_lab.commands.options import add_parts, parts_of
+from traveltime_lab.commands.options import Moments, add_parts, parts_of
 from traveltime_lab.commands.point_options import add_point_options, point_options
 from traveltime_lab.commands.values import kind_of, reader
 
@@ -92,8 +92,9 @@ def _command(commands: Any, name: str, what: str, run: Callable[[argparse.Namesp
 def _add_common(command: Any, part_size: str, n_files: int) -> None:
     command.add_argument("--transportation", metavar="TYPE", default="driving", help="default: %(default)s")
     moment = command.add_mutually_exclusive_group()
-    moment.add_argument("--departure-time", metavar="TIME", help="ISO 8601, or weekday_morning")
-    moment.add_argument("--arrival-time", metavar="TIME", help="the same")
+    several = "ISO 8601, or weekday_morning; given several times, or as START/END/EVERY, several moments"
+    moment.add_argument("--departure-time", metavar="TIME", action=Moments, help=several)
+    moment.add_argument("--arrival-time", metavar="TIME", action=Moments, help="the same")
     command.add_argument("--window", metavar="S", type=int, help="timetable types: length in seconds")
     add_point_options(command, n_files)
     command.add_argument("--part-size", metavar="N", type=int, help=part_size)

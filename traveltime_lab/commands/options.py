@@ -22,11 +22,36 @@ _POINTS_TEXT: Final = "file of points, or LNG,LAT"
 _TEXTS: Final = {
     "transportation": "Type of transportation, such as walking, driving or public_transport.",
     "departure_time": "ISO 8601, in the time zone of the network if it has none, or weekday_morning. Required for "
-    "types with a timetable.",
+    "types with a timetable. Given several times, or as START/END/EVERY such as 2026-03-02T00:00/2026-03-03T00:00/15min, "
+    "several moments, with a column moment.",
     "arrival_time": "Instead of --departure-time.",
     "pairs": "all combines all origins with all destinations, aligned the first with the first and so on; or a .csv "
     "file with the columns origin and destination.",
 }
+
+
+#: Annotations of moments: of those that take several, and of those that take one.
+MOMENTS: Final = ("MomentsLike", "MomentLike")
+
+
+class Moments(argparse.Action):
+    """Moments of an option that is given once or several times, or as START/END/EVERY."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
+    ) -> None:
+        """Add the moment to those before it."""
+        known = getattr(namespace, self.dest, None)
+        parts = tuple(str(values).split("/"))
+        if known is None and len(parts) == 1:
+            found: Any = values
+        elif known is None:
+            found = parts
+        elif isinstance(known, tuple) or len(parts) > 1:
+            parser.error(f"{option} is given several times, of which one is START/END/EVERY; give it alone")
+        else:
+            found = [*(known if isinstance(known, list) else [known]), values]
+        setattr(namespace, self.dest, found)
 
 
 #: Markup of docstrings that command lines do not have, and its replacement.
@@ -72,6 +97,8 @@ def add_argument(command: Any, argument: Argument) -> None:
     elif name in ("transportation", "departure_time", "arrival_time", "pairs"):
         letter = {"transportation": "TYPE", "pairs": "PAIRS"}.get(name, "TIME")
         how = {"help": how["help"], "metavar": letter}
+        if argument.annotation == MOMENTS[0]:
+            how["action"] = Moments
     if not argument.is_keyword:
         command.add_argument(name, **{**how, "metavar": name.upper()})
         return

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from traveltime_lab.commands.options import (
+    MOMENTS,
     add_argument,
     add_parts,
     escaped,
@@ -114,7 +115,7 @@ def add_searches(commands: Any, network_of: Callable[[str], Network]) -> None:
         )
         command.add_argument("network", metavar="NETWORK", help="a saved network, an OSM file or a sample")
         take_negative_numbers(command)
-        moments = [argument for argument in function.arguments if argument.annotation == "MomentLike"]
+        moments = [argument for argument in function.arguments if argument.annotation in MOMENTS]
         moment = command.add_mutually_exclusive_group() if moments else command
         for argument in function.arguments:
             add_argument(moment if argument in moments else command, argument)

@@ -166,7 +166,7 @@ def draw_areas(
     shapes = np.full((len(snaps), len(limits)), shapely.MultiPolygon(), dtype=object)
     way = border.of_streets(query, snaps)
     for i in np.flatnonzero(snaps.status == SNAPPED).tolist():
-        shapes[i], aboard = _shapes(query, snaps.take(np.array([i])), limits, style)
+        shapes[i], aboard = _shapes(query, snaps.one(i), limits, style)
         way[i] = min(way[i], aboard)
         advance(1)
     # A contour is interpolated between cells on both sides of the limit, as `_shapes` says.

@@ -106,7 +106,7 @@ def cell_times(
     for i in range(len(snaps)):
         counts = [_CellCount.of(numbering, limit, with_share=with_share) for limit in limits]
         if snaps.status[i] == SNAPPED:
-            start = snaps.take(np.array([i]))
+            start = snaps.one(i)
             field = query.field_from(start, longest + 1)
             for tile, values in raster.tile_values(
                 network.streets,

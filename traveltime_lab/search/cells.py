@@ -27,9 +27,10 @@ from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import PointsLike, read_points
-from traveltime_lab.question import MomentLike
+from traveltime_lab.question import MomentsLike
 from traveltime_lab.runtime.progress import Progress, check_progress, watched
 from traveltime_lab.search.cell_times import CELL_PROPERTIES, SHARE, cell_times, outlines
+from traveltime_lab.search.each_moment import at_each_moment
 from traveltime_lab.search.query import Query, ask
 from traveltime_lab.search.receipts.record import with_receipt
 from traveltime_lab.surfaces import grids
@@ -41,6 +42,7 @@ _COLUMNS: Final = (*CELL_PROPERTIES, SHARE)
 
 @explained_keywords
 @with_receipt
+@at_each_moment()
 def h3_cells(
     network: Network,
     origins: PointsLike,
@@ -48,8 +50,8 @@ def h3_cells(
     travel_time: int | dt.timedelta | Sequence[int | dt.timedelta],
     resolution: int,
     transportation: str | Transportation | Mapping[str, Any] = "driving",
-    departure_time: MomentLike = None,
-    arrival_time: MomentLike = None,
+    departure_time: MomentsLike = None,
+    arrival_time: MomentsLike = None,
     properties: Sequence[str] = _COLUMNS,
     remove_water_bodies: bool = True,
     snapping: Snapping | Mapping[str, Any] | None = None,
@@ -164,6 +166,7 @@ def h3_cells(
 
 @explained_keywords
 @with_receipt
+@at_each_moment()
 def geohash_cells(
     network: Network,
     origins: PointsLike,
@@ -171,8 +174,8 @@ def geohash_cells(
     travel_time: int | dt.timedelta | Sequence[int | dt.timedelta],
     resolution: int,
     transportation: str | Transportation | Mapping[str, Any] = "driving",
-    departure_time: MomentLike = None,
-    arrival_time: MomentLike = None,
+    departure_time: MomentsLike = None,
+    arrival_time: MomentsLike = None,
     properties: Sequence[str] = _COLUMNS,
     remove_water_bodies: bool = True,
     snapping: Snapping | Mapping[str, Any] | None = None,

@@ -20,8 +20,10 @@ from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import PointsLike, read_points
-from traveltime_lab.question import MomentLike
+from traveltime_lab.question import MomentsLike
 from traveltime_lab.runtime.progress import Progress, advance, check_progress, watched
+from traveltime_lab.runtime.shared import n_moments
+from traveltime_lab.search.each_moment import at_each_moment
 from traveltime_lab.search.properties import names_for
 from traveltime_lab.search.query import Query
 from traveltime_lab.search.receipts.record import with_receipt
@@ -37,6 +39,7 @@ _MOST_ROWS: Final = 100_000_000
 
 @explained_keywords
 @with_receipt
+@at_each_moment()
 def nearest(
     network: Network,
     origins: PointsLike,
@@ -45,8 +48,8 @@ def nearest(
     travel_time: int | dt.timedelta,
     k: int = 1,
     transportation: str | Transportation | Mapping[str, Any] = "driving",
-    departure_time: MomentLike = None,
-    arrival_time: MomentLike = None,
+    departure_time: MomentsLike = None,
+    arrival_time: MomentsLike = None,
     properties: Sequence[str] = ("travel_time",),
     snapping: Snapping | Mapping[str, Any] | None = None,
     window: int | None = None,
@@ -122,7 +125,7 @@ def nearest(
     starts = read_points(origins, "origins", network.bounds)
     ends = read_points(places, "places", network.bounds)
     n_best = min(n_best, len(ends))
-    if n_best * len(starts) > _MOST_ROWS:
+    if n_best * len(starts) * n_moments() > _MOST_ROWS:
         msg = (
             f"nearest supports at most {_MOST_ROWS:,} rows; got k={n_best} for {len(starts):,} origins. "
             "Call it for some origins at a time"

@@ -4,6 +4,7 @@ Travel times of pairs as arrays, for `time_filter` and the HTTP service.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -41,6 +42,21 @@ class PairTimes:
     labels: Int64Array
     moments: list[Any] | None
     spread: matrix.Spread | None
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return self.labels.size
+
+    def joined(self, each: Sequence[PairTimes]) -> PairTimes:
+        """Return the rows of several searches of the same points, one after the other."""
+        origin_of = np.concatenate([found.pairs.origin_of for found in each])
+        destination_of = np.concatenate([found.pairs.destination_of for found in each])
+        moments = None if self.moments is None else [moment for found in each for moment in found.moments or ()]
+        spread = None if self.spread is None else _joined([found.spread for found in each if found.spread is not None])
+        labels = np.concatenate([found.labels for found in each])
+        return PairTimes(
+            Pairs(self.pairs.starts, self.pairs.ends, (origin_of, destination_of)), labels, moments, spread
+        )
 
 
 def pair_times(query: Query, pairs: Pairs, limit: int, *, n_best: int = 1, engine: str = "auto") -> PairTimes:
@@ -122,6 +138,16 @@ class ReachablePairs:
     seconds: list[AnyArray]
     metres: list[AnyArray]
     spreads: list[matrix.Spread]
+
+    def __len__(self) -> int:
+        """Return the number of pairs."""
+        return sum(part.size for part in self.origins)
+
+    def joined(self, each: Sequence[ReachablePairs]) -> ReachablePairs:
+        """Return the pairs of several searches of the same points, one after the other."""
+        names = ("origins", "destinations", "seconds", "metres", "spreads")
+        parts = ([part for found in each for part in getattr(found, name)] for name in names)
+        return ReachablePairs(self.starts, self.ends, *parts)
 
 
 def reachable_pairs(query: Query, pairs: Pairs, limit: int, *, engine: str = "auto") -> ReachablePairs:

@@ -5,6 +5,7 @@ Pairs of origins and destinations: selection, conversion of labels to columns, a
 from __future__ import annotations
 
 import datetime as dt
+import functools
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -17,6 +18,7 @@ from traveltime_lab.errors import InputError
 from traveltime_lab.kernels.unreached import UNREACHED
 from traveltime_lab.points import Points, plain
 from traveltime_lab.rounding import whole_seconds
+from traveltime_lab.runtime.shared import shared
 from traveltime_lab.search.query import Query
 from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.pairs import PairIndex, Pairs
@@ -39,6 +41,11 @@ _DTYPE: Final = pd.CategoricalDtype(list(REASONS))
 
 def chosen_pairs(pairs: Any, starts: Points, ends: Points) -> PairIndex | None:
     """Return the positions of the origins and destinations of selected pairs; None for all pairs."""
+    return shared("chosen pairs", (pairs, starts, ends), functools.partial(_chosen, pairs, starts, ends))
+
+
+def _chosen(pairs: Any, starts: Points, ends: Points) -> PairIndex | None:
+    """Return what `chosen_pairs` does."""
     if isinstance(pairs, pd.DataFrame):
         missing = {"origin", "destination"} - set(pairs.columns)
         if missing:

@@ -10,6 +10,7 @@ validated `Query` and snapped points and return arrays: `traveltime_lab.search.p
 from __future__ import annotations
 
 import datetime as dt
+import functools
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -23,6 +24,7 @@ from traveltime_lab.network.network import Network, check_network
 from traveltime_lab.points import Points
 from traveltime_lab.question import HasQuestion, Metric, MomentLike, Options, Question
 from traveltime_lab.runtime.progress import advance
+from traveltime_lab.runtime.shared import shared, shared_by
 from traveltime_lab.search.prepared_points import PreparedPoints
 from traveltime_lab.streets import k_nearest, matrix
 from traveltime_lab.streets.field import label_field, row_field
@@ -113,7 +115,12 @@ class Query(HasQuestion):
             return points.snapped(
                 self.network, self.snapped_to(is_origin=is_origin), self.snapping, is_origin=is_origin
             )
-        return self.snap_at(points.lng, points.lat, is_origin=is_origin)
+        here = shared_by()
+        if here is not None and is_origin != self.is_arrival:
+            here.n_points = max(here.n_points, len(points))
+        means = self.snapped_to(is_origin=is_origin)
+        snap = functools.partial(self.snap_at, points.lng, points.lat, is_origin=is_origin)
+        return shared("snaps", (points,), snap, means, is_origin)
 
     def snapped_to(self, *, is_origin: bool) -> Transportation:
         """Return the mode of access of origins, or of egress of destinations, to whose streets they are snapped."""

@@ -166,6 +166,7 @@ def _transit_tables(network: Network) -> None:
             time_filter(network, _HERE, _THERE, window=1200, **how)
             time_filter(network, _HERE, _THERE, window=1200, max_results=3, **how)
             time_filter(network, _HERE, _THERE, window=1200, percentiles=(50, 90), properties=("share",), **how)
+    time_filter(network, _HERE, _THERE, travel_time=3600, transportation=_TRANSIT_MODES[0], departure_time=[_MORNING])
 
 
 def _transit_areas(network: Network) -> None:

@@ -25,8 +25,10 @@ from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import PointsLike, read_points
-from traveltime_lab.question import MomentLike
+from traveltime_lab.question import MomentsLike
 from traveltime_lab.runtime.progress import Progress, advance, check_progress, watched
+from traveltime_lab.runtime.shared import n_moments
+from traveltime_lab.search.each_moment import at_each_moment
 from traveltime_lab.search.pairs import (
     chosen_pairs,
     departures,
@@ -49,14 +51,15 @@ _MOST_ROUTES: Final = 100_000
 
 @explained_keywords
 @with_receipt
+@at_each_moment(has_times=True)
 def routes(
     network: Network,
     origins: PointsLike,
     destinations: PointsLike,
     *,
     transportation: str | Transportation | Mapping[str, Any] = "driving",
-    departure_time: MomentLike = None,
-    arrival_time: MomentLike = None,
+    departure_time: MomentsLike = None,
+    arrival_time: MomentsLike = None,
     properties: Sequence[str] = ("travel_time", "distance", "route"),
     pairs: Literal["all", "aligned"] | pd.DataFrame = "all",
     snapping: Snapping | Mapping[str, Any] | None = None,
@@ -169,9 +172,10 @@ def routes(
     ends = read_points(destinations, "destinations", network.bounds)
     chosen = chosen_pairs(pairs, starts, ends)
     n_pairs = len(starts) * len(ends) if chosen is None else chosen[0].size
-    if n_pairs > _MOST_ROUTES:
+    n_routes = n_pairs * n_moments()
+    if n_routes > _MOST_ROUTES:
         msg = (
-            f"routes supports at most {_MOST_ROUTES:,} pairs; got {n_pairs:,}. Use time_filter for travel times "
+            f"routes supports at most {_MOST_ROUTES:,} pairs; got {n_routes:,}. Use time_filter for travel times "
             "without directions"
         )
         raise LimitError(msg)

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import Any, Final, Literal
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal, cast
 
 import geopandas as gpd
 import numpy as np
@@ -24,10 +24,12 @@ from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import Points, PointsLike, read_points
-from traveltime_lab.question import MomentLike
+from traveltime_lab.question import MomentLike, MomentsLike
 from traveltime_lab.rounding import whole_seconds
 from traveltime_lab.runtime.progress import Progress, check_progress, watched
+from traveltime_lab.runtime.shared import n_moments
 from traveltime_lab.search import border
+from traveltime_lab.search.each_moment import Rows, at_each_moment
 from traveltime_lab.search.pair_times import PairTimes, ReachablePairs, _joined, pair_times, poured, reachable_pairs
 from traveltime_lab.search.pairs import (
     chosen_pairs,
@@ -54,6 +56,7 @@ _MOST_PAIRS = 20_000_000
 
 @explained_keywords
 @with_receipt
+@at_each_moment()
 def time_filter(
     network: Network,
     origins: PointsLike,
@@ -61,8 +64,8 @@ def time_filter(
     *,
     travel_time: int | dt.timedelta,
     transportation: str | Transportation | Mapping[str, Any] = "driving",
-    departure_time: MomentLike = None,
-    arrival_time: MomentLike = None,
+    departure_time: MomentsLike = None,
+    arrival_time: MomentsLike = None,
     properties: Sequence[str] | None = None,
     pairs: Literal["all", "aligned"] | pd.DataFrame = "all",
     form: Literal["pairs", "matrix", "sparse"] = "pairs",
@@ -217,9 +220,10 @@ def time_filter(
         msg = "form='matrix' requires pairs='all'; use form='pairs' or 'sparse' for aligned pairs or a table of pairs"
         raise InputError(msg)
     n_pairs = len(starts) * len(ends) if chosen is None else chosen[0].size
-    if form == "pairs" and n_pairs > _MOST_PAIRS:
+    n_rows = n_pairs * n_moments()
+    if form == "pairs" and n_rows > _MOST_PAIRS:
         msg = (
-            f"form='pairs' supports at most {_MOST_PAIRS:,} pairs; got {n_pairs:,}. "
+            f"form='pairs' supports at most {_MOST_PAIRS:,} pairs; got {n_rows:,}. "
             "Use form='sparse', which contains reachable pairs only, or form='matrix'"
         )
         raise LimitError(msg)
@@ -230,9 +234,36 @@ def time_filter(
             return _wide(query, properties, starts, ends, blocks)
         if form == "sparse":
             reachable = reachable_pairs(query, snapped, query.limit, engine=engine)
-            return sparse_table(reachable, starts, ends, properties, query.percents)
+            return cast(pd.DataFrame, _Rows(query, properties, starts, ends, reachable).answer())
         found = pair_times(query, snapped, query.limit, n_best=n_best, engine=engine)
-        return _long(query, properties, starts, ends, found)
+        return cast(pd.DataFrame, _Rows(query, properties, starts, ends, found).answer())
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows(Rows):
+    """The rows of one or several moments; see `traveltime_lab.search.each_moment`."""
+
+    query: Query
+    properties: tuple[str, ...]
+    starts: Points
+    ends: Points
+    found: PairTimes | ReachablePairs
+
+    def __len__(self) -> int:
+        return len(self.found)
+
+    def table(self) -> pd.DataFrame:
+        if isinstance(self.found, ReachablePairs):
+            return sparse_table(self.found, self.starts, self.ends, self.properties, self.query.percents)
+        return _long(self.query, self.properties, self.starts, self.ends, self.found)
+
+    def joined(self, each: Sequence[_Rows]) -> pd.DataFrame:
+        # Streets differ by moment, and so do routes by timetable.
+        if self.query.transit is None or "route" in self.properties:
+            tables = {number: rows.table() for number, rows in {id(rows): rows for rows in each}.items()}
+            return pd.concat([tables[id(rows)] for rows in each], ignore_index=True)
+        found: Any = self.found
+        return replace(self, found=found.joined([rows.found for rows in each])).table()
 
 
 def _on_foot(query: TransitQuery, pairs: Pairs, labels: Int64Array) -> pd.arrays.BooleanArray:

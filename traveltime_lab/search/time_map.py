@@ -20,23 +20,25 @@ from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import PointsLike, read_points
-from traveltime_lab.question import MomentLike
+from traveltime_lab.question import MomentsLike
 from traveltime_lab.runtime.progress import Progress, check_progress, watched
 from traveltime_lab.search.area_shapes import area_query, area_table, distance_query, shape_style
+from traveltime_lab.search.each_moment import at_each_moment
 from traveltime_lab.search.receipts.record import with_receipt
 from traveltime_lab.surfaces.level_of_detail import DEFAULT_LEVEL, parse_level_of_detail
 
 
 @explained_keywords
 @with_receipt
+@at_each_moment(by_label=True)
 def time_map(
     network: Network,
     origins: PointsLike,
     *,
     travel_time: int | dt.timedelta | Sequence[int | dt.timedelta],
     transportation: str | Transportation | Mapping[str, Any] = "driving",
-    departure_time: MomentLike = None,
-    arrival_time: MomentLike = None,
+    departure_time: MomentsLike = None,
+    arrival_time: MomentsLike = None,
     level_of_detail: str | int | Mapping[str, Any] | None = DEFAULT_LEVEL,
     no_holes: bool = False,
     polygons_filter: int | Mapping[str, Any] | None = None,
@@ -170,14 +172,15 @@ def time_map(
 
 @explained_keywords
 @with_receipt
+@at_each_moment(by_label=True)
 def distance_map(
     network: Network,
     origins: PointsLike,
     *,
     distance: int | Sequence[int],
     transportation: str | Transportation | Mapping[str, Any] = "driving",
-    departure_time: MomentLike = None,
-    arrival_time: MomentLike = None,
+    departure_time: MomentsLike = None,
+    arrival_time: MomentsLike = None,
     level_of_detail: str | int | Mapping[str, Any] | None = DEFAULT_LEVEL,
     no_holes: bool = False,
     polygons_filter: int | Mapping[str, Any] | None = None,

@@ -26,6 +26,7 @@ from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.modes.table import WALKING
 from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.runtime.memo import Derived
+from traveltime_lab.runtime.shared import shared
 from traveltime_lab.runtime.threads import side_by_side
 from traveltime_lab.settings import settings
 from traveltime_lab.streets.graph import Topology
@@ -120,6 +121,10 @@ class Snaps:
             None if self.islands is None else _taken(self.islands, index),
             self.search,
         )
+
+    def one(self, point: int) -> Snaps:
+        """Return the snap of one point; searches at several moments share it."""
+        return shared("point", (self,), lambda: self.take(np.array([point])), point)
 
     def spread_out(self, index: IndexArray, n: int) -> Snaps:
         """Return the snaps of `n` points, of which these are the ones at some positions; the others have no street."""

@@ -23,6 +23,7 @@ from traveltime_lab.kernels.transit.range_raptor import nearest_rank
 from traveltime_lab.kernels.unreached import NEVER, NEVER_KEY, UNREACHED
 from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.rounding import most_ms, most_s
+from traveltime_lab.runtime.shared import shared
 from traveltime_lab.runtime.threads import even_slices, side_by_side
 from traveltime_lab.settings import settings
 from traveltime_lab.streets import labels as label_parts
@@ -48,6 +49,7 @@ from traveltime_lab.surfaces.tiles import Tile
 from traveltime_lab.transit import stop_links
 from traveltime_lab.transit.query import TransitQuery
 from traveltime_lab.transit.stop_links import LinkedStops, Walks
+from traveltime_lab.transit.together import Together
 
 #: Least number of links for which several threads are faster than one (measured in Porto Alegre).
 _MANY_LINKS = 2_000_000
@@ -324,7 +326,10 @@ def transit_field(query: TransitQuery, snaps: Snaps) -> TransitField:
     feet = query.on_foot(snaps, is_origin=not is_arrival)
 
     def walk(here: Snaps) -> RowField:
-        return row_field(query.walking, here, query.snapping, limit=query.direct_limit, is_backward=is_arrival)
+        def search() -> RowField:
+            return row_field(query.walking, here, query.snapping, limit=query.direct_limit, is_backward=is_arrival)
+
+        return shared("walks", (query.walking, here), search, query.direct_limit, is_arrival)
 
     jobs: list[Callable[[], Any]] = [functools.partial(walk, feet), functools.partial(_stop_times, query, snaps)]
     direct, times = side_by_side(jobs)
@@ -368,8 +373,12 @@ def _stop_times(query: TransitQuery, snaps: Snaps) -> Int32Array:
         included.
     """
     is_arrival, means = query.is_arrival, query.transportation
-    links, search = query.links(snaps, is_origin=not is_arrival), query.search()
-    if query.percents:
+    links = query.links(snaps, is_origin=not is_arrival)
+    together = Together.of(query, len(query.stops.snaps))
+    search = query.search() if together is None else together.search()
+    if together is not None and (query.percents or not query.window):
+        times = together.stop_times(links)
+    elif query.percents:
         times = search.stop_times_by_moment(links.of(0), query.samples(search), query.options, is_arrival=is_arrival)
     elif query.window:
         times = search.window_stop_times(

@@ -104,7 +104,7 @@ def transit_routes(query: TransitQuery, pairs: Pairs, moments: Sequence[dt.datet
         checkpoint()
         if near_of[rows[0]] != here:
             here = int(near_of[rows[0]])
-            links = query.links(searched.starts.take(np.array([here])), is_origin=not is_arrival)
+            links = query.links(searched.starts.one(here), is_origin=not is_arrival)
         when = query.moment if moments is None else moments[int(rows[0])]
         moment = begin + int(offsets[rows[0]])
         times = search.stop_times(links, moment, options, is_arrival=is_arrival)[0]

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
-from collections.abc import Callable, Iterator
+import functools
+from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -30,6 +31,7 @@ from traveltime_lab.moments import TypicalMoment
 from traveltime_lab.question import HasQuestion, Question
 from traveltime_lab.rounding import most_ms
 from traveltime_lab.runtime.memo import Derived
+from traveltime_lab.runtime.shared import shared, shared_by
 from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.snapping import CAN_ARRIVE, CAN_LEAVE, Snaps, snap_points
 from traveltime_lab.transit import stop_links
@@ -141,17 +143,31 @@ class TransitQuery(HasQuestion):
         if self.is_walked_to or not is_origin:
             return snaps
         means = self.transportation.egress
-        return snap_points(self.layer.streets, snaps.lng, snaps.lat, means, self.snapping, CAN_LEAVE)
+
+        def on_foot() -> Snaps:
+            return snap_points(self.layer.streets, snaps.lng, snaps.lat, means, self.snapping, CAN_LEAVE)
+
+        return shared("on foot", (snaps,), on_foot, means)
 
     # Transit
 
-    def search(self) -> TransitSearch:
-        """Return the search of the trip instances in the interval of the query, with times in milliseconds."""
+    @property
+    def hours(self) -> tuple[int, int]:
+        """Begin and end, in seconds since 1970, of the whole hours in which its trips are."""
         begin = int(self.moment.timestamp())
         first, last = (begin - self.limit - self.window, begin) if self.is_arrival else (begin, begin + self.limit)
         last += 0 if self.is_arrival else self.window
-        first = first // _HOUR_S * _HOUR_S
-        last = (last // _HOUR_S + 1) * _HOUR_S
+        return first // _HOUR_S * _HOUR_S, (last // _HOUR_S + 1) * _HOUR_S
+
+    def search(self, moments: Sequence[dt.datetime] = ()) -> TransitSearch:
+        """
+        Return the search of the trip instances in the interval of the query, with times in milliseconds.
+
+        With `moments`, the interval is that of the same question at all of these, which are in ascending order.
+        """
+        first, last = self.hours
+        if moments:
+            first, last = self.asking(moment=moments[0]).hours[0], self.asking(moment=moments[-1]).hours[1]
         means = self.transportation
         key = (means.vehicles, means.modes, means.egress.speed, means.transfer_walking_time, first, last)
         return _SEARCHES.of(self.layer, key, lambda: TransitSearch(self._table(first, last)))
@@ -183,6 +199,11 @@ class TransitQuery(HasQuestion):
         """Whether the travel times of single departures of the window are needed."""
         return bool(self.percents) or self.with_share
 
+    @property
+    def n_samples(self) -> int:
+        """Number of `samples`."""
+        return -(-max(self.window, 1) // SAMPLE_S)
+
     def samples(self, search: TransitSearch) -> Int64Array:
         """Return the departures (or arrivals) that percentiles are computed from, as `at` does."""
         steps = np.arange(0, max(self.window, 1), SAMPLE_S, dtype=np.int64) * 1000
@@ -212,6 +233,15 @@ class TransitQuery(HasQuestion):
         times : int32 array of shape (n_stops,), optional
             Travel times at the stops. With them, links may be left out that do not lead to the least sum for a point.
         """
+        if shared_by() is not None:
+            # Links for all moments.
+            graph = None if self.is_walked_to else self.access_graph()
+            make = functools.partial(self._links, snaps, is_origin=is_origin)
+            return shared("links", (snaps, graph), make, self.transportation, is_origin)
+        return self._links(snaps, is_origin=is_origin, times=times)
+
+    def _links(self, snaps: Snaps, *, is_origin: bool, times: Int32Array | None = None) -> StopLinks:
+        """Return what `links` does."""
         means = self.transportation
         if is_origin and not self.is_walked_to:
             joined = stop_links.linked_stops(self.layer, self.access_graph(), means.access)

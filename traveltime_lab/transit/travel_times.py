@@ -5,6 +5,7 @@ Compute travel times from door to door with a timetable: matrices, chosen pairs,
 from __future__ import annotations
 
 import datetime as dt
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -21,6 +22,7 @@ from traveltime_lab.rounding import most_ms
 from traveltime_lab.runtime.interrupts import checkpoint
 from traveltime_lab.runtime.memo import Derived
 from traveltime_lab.runtime.progress import advance, unwatched
+from traveltime_lab.runtime.shared import shared, shared_by
 from traveltime_lab.runtime.threads import BLOCK, map_ahead, row_blocks
 from traveltime_lab.streets import contraction, engines, matrix
 from traveltime_lab.streets import labels as label_parts
@@ -31,11 +33,12 @@ from traveltime_lab.streets.local_pairs import LocalPairs, local_pairs
 from traveltime_lab.streets.pairs import Pairs
 from traveltime_lab.streets.row_search import RowSearch
 from traveltime_lab.streets.snapping import Snaps
-from traveltime_lab.transit.egress_side import egress_side
+from traveltime_lab.transit.egress_side import EgressSide, egress_side
 from traveltime_lab.transit.lengths import SEARCHES_AT_ONCE, JourneyLengths, searches_of_all
 from traveltime_lab.transit.query import TransitQuery
 from traveltime_lab.transit.raptor import TransitSearch
 from traveltime_lab.transit.stop_links import FEW
+from traveltime_lab.transit.together import Together, question_without_moment
 
 #: Highest speed on any street of a graph, m/s.
 _FASTEST_MPS = Derived[None, float]("fastest street")
@@ -72,9 +75,10 @@ def label_blocks(
     is_arrival = query.is_arrival
     near, far = (destinations, origins) if is_arrival else (origins, destinations)
     search_links = query.links(near, is_origin=not is_arrival)
-    search, options = query.search(), query.options
+    together = None if with_length else Together.of(query, len(far))
+    search, options = query.search() if together is None else together.search(), query.options
     moment, samples = query.at(search), query.samples(search)
-    walks = _Walks.of(query, near, far)
+    walks = shared("walks all the way", (near, far), lambda: _Walks.of(query, near, far), query.direct_limit)
     if with_length:
         blocks = _blocks_with_length(query, search, near, far, search_links, walks)
         if not query.has_spread:
@@ -85,21 +89,26 @@ def label_blocks(
             yield replace(block, spread=other.spread)
         return
     n_readings = len(near) * (1 + (samples.size if query.has_spread else 0))
-    there = egress_side(query, far, is_origin=is_arrival, n_readings=n_readings)
+    there = _reads(query, far, n_readings, together)
 
     def ride(part: slice) -> matrix.Block:
         access = search_links.rows(part.start, part.stop)
         spread = None
         if query.has_spread:
-            by_moment = [
-                np.stack(
-                    [
-                        there.read(row)
-                        for row in search.stop_times_by_moment(access.of(i), samples, options, is_arrival=is_arrival)
-                    ]
-                )
-                for i in range(part.stop - part.start)
-            ]
+            if together is not None:
+                by_moment = [together.times(search_links, i, there) for i in range(part.start, part.stop)]
+            else:
+                by_moment = [
+                    np.stack(
+                        [
+                            there.read(row)
+                            for row in search.stop_times_by_moment(
+                                access.of(i), samples, options, is_arrival=is_arrival
+                            )
+                        ]
+                    )
+                    for i in range(part.stop - part.start)
+                ]
             direct = walks.of_rows(part, np.stack([each.max(axis=0) for each in by_moment]))
             times = np.stack([each.min(axis=0) for each in by_moment])
             spread = _spread(query, by_moment, direct)
@@ -108,9 +117,12 @@ def label_blocks(
                 at_stops = search.window_stop_times(
                     access, moment, query.window * 1000, options, is_arrival=is_arrival, step=1000
                 )
+                times = np.stack([there.read(row) for row in at_stops])
+            elif together is not None:
+                times = np.concatenate([together.times(search_links, i, there) for i in range(part.start, part.stop)])
             else:
                 at_stops = search.stop_times(access, moment, options, is_arrival=is_arrival)
-            times = np.stack([there.read(row) for row in at_stops])
+                times = np.stack([there.read(row) for row in at_stops])
         if spread is None:
             direct = walks.of_rows(part, times)
         np.minimum(times, direct, out=times)
@@ -123,6 +135,20 @@ def label_blocks(
         return matrix.Block(everyone, part, labels.T, spread)
 
     yield from map_ahead(ride, row_blocks(len(near), len(far)))
+
+
+def _reads(query: TransitQuery, far: Snaps, n_readings: int, together: Together | None) -> EgressSide:
+    """Return the points of the egress side, prepared for a number of readings for each moment."""
+    n_moments = 1 if together is None else len(together.moments)
+
+    def prepared() -> EgressSide:
+        return egress_side(
+            query, far, is_origin=query.is_arrival, n_readings=n_readings * n_moments, by_row=together is not None
+        )
+
+    # Stops are left, or reached, on the streets of the moment.
+    graph = query.access_graph() if query.is_arrival and not query.is_walked_to else None
+    return shared("egress", (far, graph), prepared, question_without_moment(query))
 
 
 def _blocks_with_length(
@@ -244,6 +270,10 @@ class _Walks:
         bounds : int32 array of shape (n_part, n_far), ms
             Travel times by transit.
         """
+        if shared_by() is not None:
+            # Bounds differ by moment; without them the walks are those of all.
+            most = np.full(bounds.shape, NEVER, np.int32)
+            return shared("walks of rows", (self,), lambda: _ms_of(self.labels(part, most)), part.start, part.stop)
         return _ms_of(self.labels(part, bounds))
 
     def labels(self, part: slice, bounds: Int32Array) -> Int64Array:
@@ -330,9 +360,12 @@ def pair_labels(
     order = np.argsort(near_of, kind="stable")
     for rows in np.split(order, np.flatnonzero(np.diff(near_of[order])) + 1):
         if rows.size:
-            mine = pairs.starts.take(pairs.origin_of[rows]), pairs.ends.take(pairs.destination_of[rows])
-            one = tuple(side.take(np.zeros(1, np.intp)) for side in mine)
-            sides = (mine[0], one[1]) if query.is_arrival else (one[0], mine[1])
+            sides = shared(
+                "sides",
+                (pairs.starts, pairs.ends, pairs.chosen),
+                functools.partial(_sides, query, pairs, rows),
+                rows[0],
+            )
             for block in label_blocks(query, *sides, with_length=with_length):
                 labels[rows] = block.labels.ravel()
                 if spread is not None and block.spread is not None:
@@ -340,6 +373,13 @@ def pair_labels(
                     spread.share[rows] = block.spread.share.ravel()
             advance(rows.size)
     return labels, spread
+
+
+def _sides(query: TransitQuery, pairs: Pairs, rows: IndexArray) -> tuple[Snaps, Snaps]:
+    """Return the origins and destinations of pairs that have the same point of the search side, which is given once."""
+    starts, ends = pairs.starts.take(pairs.origin_of[rows]), pairs.ends.take(pairs.destination_of[rows])
+    first = np.zeros(1, np.intp)
+    return (starts, ends.take(first)) if query.is_arrival else (starts.take(first), ends)
 
 
 class Departures(NamedTuple):

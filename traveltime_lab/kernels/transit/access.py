@@ -87,6 +87,36 @@ def gather(at_stops, offset, limit, ports, out):
 
 
 @kernel
+def gather_rows(at_stops, limit, ports, out):
+    """
+    Fill ``out[target, row]`` with the least ``at_stops[stop, row] + time`` over the ports of a target.
+
+    Parameters
+    ----------
+    at_stops : int32 array of shape (n_stops, n_rows)
+        Travel times of several searches, `NEVER` where there is none.
+    limit : int
+        Longest travel time.
+    ports : StopLinks
+    out : int32 array of shape (n_targets, n_rows)
+        Overwritten; `NEVER` beyond the limit.
+    """
+    indptr, stops, times = ports
+    n_rows = at_stops.shape[1]
+    for target in range(indptr.size - 1):
+        least = out[target]
+        least[:] = NEVER
+        for k in range(indptr[target], indptr[target + 1]):
+            here = at_stops[stops[k]]
+            time = times[k]
+            for row in range(n_rows):
+                least[row] = min(least[row], here[row] + time)
+        for row in range(n_rows):
+            if least[row] > limit:
+                least[row] = NEVER
+
+
+@kernel
 def many_to_stops(lines, access, starts, limits, out):
     """
     Fill ``out[search, stop]`` with the time from the start of each search to the arrival by transit at each stop.

@@ -23,7 +23,7 @@ from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import PointsLike, as_table, read_points
-from traveltime_lab.question import MomentLike
+from traveltime_lab.question import MomentsLike
 from traveltime_lab.runtime.executors import check_executor
 from traveltime_lab.runtime.progress import Progress, check_progress, watched
 from traveltime_lab.search import border
@@ -41,6 +41,7 @@ from traveltime_lab.search.accessibility.measures import (
 )
 from traveltime_lab.search.accessibility.workers import PassesByWorkers
 from traveltime_lab.search.amounts import amounts_of
+from traveltime_lab.search.each_moment import at_each_moment
 from traveltime_lab.search.query import ask
 from traveltime_lab.search.receipts.record import with_receipt
 from traveltime_lab.search.tables import geo_frame
@@ -66,6 +67,7 @@ _MOST_K: Final = 1_000
 
 @explained_keywords
 @with_receipt
+@at_each_moment(by_label=True)
 def accessibility(
     network: Network,
     origins: PointsLike,
@@ -78,8 +80,8 @@ def accessibility(
     demand: str | None = None,
     k: int | None = None,
     transportation: str | Transportation | Mapping[str, Any] = "driving",
-    departure_time: MomentLike = None,
-    arrival_time: MomentLike = None,
+    departure_time: MomentsLike = None,
+    arrival_time: MomentsLike = None,
     window: int | None = None,
     percentiles: Sequence[float] = (),
     snapping: Snapping | Mapping[str, Any] | None = None,

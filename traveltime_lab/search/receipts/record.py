@@ -23,6 +23,7 @@ import pandas as pd
 import shapely
 
 import traveltime_lab
+from traveltime_lab.moment_lists import NAMES, are_several, resolve_several
 from traveltime_lab.moments import WEEKDAY_MORNING
 from traveltime_lab.network.attrs import LateDict
 from traveltime_lab.network.network import Network
@@ -146,6 +147,10 @@ def request_of(function: str, given: Mapping[str, Any], defaults: Mapping[str, A
         elif name not in _NOT_KEPT:
             arguments[name] = value if type(value) in _FIXED else copy.deepcopy(value)
     network = given["network"]
+    for name in NAMES:
+        if are_several(arguments.get(name)):
+            # A tuple (start, end, every) has no values of JSON.
+            arguments[name] = resolve_several(arguments[name], network.timezone, name=name)
     return Request(function, arguments, tables, NetworkFacts.of(network), typical_day_of(network, arguments))
 
 

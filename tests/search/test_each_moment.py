@@ -1,0 +1,228 @@
+"""Many moments in one call: the rows of each are those of a call for it alone, to the last bit."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import geopandas as gpd
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import traveltime_lab as tl
+from tests.support.towns import MEANS, ON_FOOT, towns
+from tests.support.worlds import FRAME, tables
+from tests.transit.test_lengths import drawn_feed
+from traveltime_lab.errors import BorderWarning, InputError, LimitError, MomentError
+from traveltime_lab.transit import together
+
+DAY = "2019-05-13T"
+#: Not in order, in several trip tables, and one at which hardly anything runs.
+MOMENTS = [f"{DAY}08:00", f"{DAY}08:15", f"{DAY}07:30", f"{DAY}10:10", f"{DAY}23:40"]
+SIDES = ("departure_time", "arrival_time")
+#: Searches by name: each is called with a network, origins, destinations, and the arguments that all share.
+SEARCHES: dict[str, Callable[..., Any]] = {
+    "pairs": lambda n, a, b, **how: tl.time_filter(n, a, b, travel_time=1800, **how),
+    "matrix": lambda n, a, b, **how: tl.time_filter(n, a, b, travel_time=1800, form="matrix", **how),
+    "sparse": lambda n, a, b, **how: tl.time_filter(n, a, b, travel_time=1800, form="sparse", **how),
+    "lengths": lambda n, a, b, **how: tl.time_filter(
+        n, a, b, travel_time=1800, properties=["travel_time", "distance", "snap_distance", "route"], **how
+    ),
+    "matrices": lambda n, a, b, **how: tl.time_filter(
+        n, a, b, travel_time=1800, properties=["travel_time", "distance"], form="matrix", **how
+    ),
+    "aligned": lambda n, a, b, **how: tl.time_filter(
+        n, a.iloc[:2], b.iloc[:2], travel_time=1800, pairs="aligned", **how
+    ),
+    "nearest": lambda n, a, b, **how: tl.nearest(n, a, b, travel_time=900, k=2, **how),
+    "accessibility": lambda n, a, b, **how: tl.accessibility(n, a, b, travel_time=[600, 1800], **how),
+    "h3_cells": lambda n, a, b, **how: tl.h3_cells(n, a.iloc[:1], travel_time=900, resolution=8, **how),
+    "geohash_cells": lambda n, a, b, **how: tl.geohash_cells(n, a.iloc[:1], travel_time=900, resolution=6, **how),
+    "time_map": lambda n, a, b, **how: tl.time_map(n, a.iloc[:1], travel_time=900, level_of_detail="low", **how),
+    "routes": lambda n, a, b, **how: tl.routes(n, a.iloc[:2], b.iloc[:2], **how),
+}
+BY_TIMETABLE: dict[str, Callable[..., Any]] = {
+    "window": lambda n, a, b, **how: tl.time_filter(n, a, b, travel_time=1800, window=900, max_results=2, **how),
+    "percentiles": lambda n, a, b, **how: tl.time_filter(
+        n, a, b, travel_time=1800, window=900, percentiles=[20, 50], properties=["travel_time", "share"], **how
+    ),
+    "matrix of percentiles": lambda n, a, b, **how: tl.time_filter(
+        n, a, b, travel_time=1800, window=900, percentiles=[50, 80], form="matrix", **how
+    ),
+    "on foot": lambda n, a, b, **how: tl.time_filter(
+        n, a, b, travel_time=1800, properties=["travel_time", "on_foot"], **how
+    ),
+    "area of a window": lambda n, a, b, **how: tl.time_map(
+        n, a.iloc[:1], travel_time=900, level_of_detail="low", window=900, percentile=50, **how
+    ),
+}
+
+
+def plain(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table with geometries as bytes, and routes as texts."""
+    kept = pd.DataFrame(table)
+    for name in kept.columns:
+        if str(name) == "geometry":
+            kept = kept.assign(geometry=np.array(table.geometry.to_wkb(), object))
+        elif str(name) == "route":
+            kept = kept.assign(route=[repr(route) for route in kept["route"]])
+    return kept
+
+
+def assert_equal_to_single_calls(
+    search: Callable[..., Any], network: tl.Network, moments: Sequence[Any], side: str, *points: Any, **how: Any
+) -> None:
+    whole = search(network, *points, **{side: moments}, **how)
+    zone = network.timezone
+    first = 0
+    for moment in moments:
+        alone = search(network, *points, **{side: moment}, **how)
+        part = whole.iloc[first : first + len(alone)]
+        first += len(alone)
+        here = pd.Timestamp(moment)
+        here = here.tz_localize(zone) if here.tzinfo is None else here.tz_convert(zone)
+        if "moment" in whole.index.names:
+            assert (part.index.get_level_values("moment") == here).all()
+            part = part.droplevel("moment")
+        else:
+            assert whole.columns[0] == "moment" and str(whole["moment"].dt.tz) == zone
+            assert (part["moment"] == here).all()
+            part = part.drop(columns="moment")
+            if isinstance(alone.index, pd.RangeIndex) and "origin" in alone:
+                part = part.reset_index(drop=True)
+        assert type(part) is type(alone)
+        if isinstance(alone, gpd.GeoDataFrame):
+            assert part.crs == alone.crs
+        pd.testing.assert_frame_equal(plain(part), plain(alone), check_exact=True)
+    assert first == len(whole)
+
+
+@pytest.fixture(scope="module")
+def sample() -> tl.Network:
+    return tl.sample_network()
+
+
+@pytest.fixture(scope="module")
+def places() -> gpd.GeoDataFrame:
+    return tl.sample_points()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("side", SIDES)
+@pytest.mark.parametrize(
+    "mode", ["walking", "driving", "public_transport", "bus", "driving+public_transport", "cycling+public_transport"]
+)
+def test_every_search_of_the_sample(sample: tl.Network, places: gpd.GeoDataFrame, mode: str, side: str) -> None:
+    searches = SEARCHES | (BY_TIMETABLE if mode == "bus" or "public" in mode else {})
+    for search in searches.values():
+        points = places.iloc[:3], places.iloc[2:6]
+        assert_equal_to_single_calls(search, sample, MOMENTS, side, *points, transportation=mode)
+
+
+@pytest.mark.parametrize("name", ["pairs", "matrix", "accessibility", "routes", "percentiles"])
+def test_searches_of_the_sample(sample: tl.Network, places: gpd.GeoDataFrame, name: str) -> None:
+    points = places.iloc[:2], places.iloc[2:5]
+    for side, moments in (("departure_time", MOMENTS[:3]), ("arrival_time", MOMENTS[:1])):
+        search = (SEARCHES | BY_TIMETABLE)[name]
+        assert_equal_to_single_calls(search, sample, moments, side, *points, transportation="public_transport")
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    towns(), MEANS, st.sampled_from(SIDES), st.lists(st.integers(-300, 7200), min_size=1, max_size=6, unique=True),
+    st.sampled_from([*SEARCHES, *BY_TIMETABLE]), st.booleans(), st.integers(0, 2**32 - 1),
+)  # fmt: skip
+@pytest.mark.slow
+def test_random_towns(
+    tmp_path_factory: pytest.TempPathFactory,
+    town: Any,
+    means: dict[str, Any],
+    side: str,
+    seconds: list[int],
+    name: str,
+    is_crowded: bool,
+    seed: int,
+) -> None:
+    rng = np.random.default_rng(seed)
+    nodes, links, *_ = town
+    path = drawn_feed(tmp_path_factory.mktemp("town"), town, rng)
+    network = tl.build_network(tables(nodes, [(*link, ON_FOOT) for link in links]), gtfs=path, timezone="UTC")
+    width = max(x for x, _ in nodes.values()) + 60
+    origins, destinations = (
+        gpd.GeoSeries.from_xy(*FRAME.to_lnglat(rng.uniform(-60, width, n), rng.uniform(-60, width, n)), crs="EPSG:4326")
+        for n in (3, 40 if seed % 2 else 4)
+    )
+    moments = [pd.Timestamp("2026-03-03T08:00:00", tz="UTC") + pd.Timedelta(seconds=each) for each in seconds]
+    search = (SEARCHES | BY_TIMETABLE)[name]
+    with pytest.MonkeyPatch.context() as patch:
+        if is_crowded:
+            # Groups of a few moments, and none.
+            patch.setattr(together, "_MOST_VALUES", int(rng.integers(1, 500)))
+        assert_equal_to_single_calls(search, network, moments, side, origins, destinations, transportation=means)
+
+
+def test_streets_that_do_not_change_are_searched_once(
+    sample: tl.Network, places: gpd.GeoDataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = []
+    known = tl.Network.road_graph
+    monkeypatch.setattr(tl.Network, "road_graph", lambda *a, **k: calls.append(0) or known(*a, **k))
+    found = SEARCHES["pairs"](sample, places, places, transportation="walking", departure_time=MOMENTS)
+    # Once for each moment to see that the streets are the same, and once for the search.
+    assert len(calls) == len(MOMENTS) + 1
+    assert len(found) == len(MOMENTS) * len(places) ** 2
+
+
+def test_a_day_has_96_quarter_hours(sample: tl.Network, places: gpd.GeoDataFrame) -> None:
+    day = (f"{DAY}00:00", "2019-05-14T00:00", "15min")
+    found = tl.accessibility(
+        sample, places.iloc[[0]], places, travel_time=1800, transportation="public_transport", departure_time=day
+    )
+    assert len(found) == 96
+    assert found["opportunities"].min() < found["opportunities"].max()
+    assert found["moment"].is_monotonic_increasing
+    again = tl.replay(found, sample)
+    assert again.is_same
+    pd.testing.assert_frame_equal(plain(again.answer), plain(found))
+
+
+def test_warnings_are_not_repeated(sample: tl.Network, places: gpd.GeoDataFrame) -> None:
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        tl.time_filter(
+            sample, places, places, travel_time=59, transportation="public_transport", departure_time=MOMENTS
+        )
+    texts = [str(each.message) for each in heard if issubclass(each.category, UserWarning)]
+    assert len([text for text in texts if "seconds" in text]) == 1
+    assert len(texts) <= 2 and not any(issubclass(each.category, BorderWarning) for each in heard)
+
+
+def test_progress_is_that_of_one_call(sample: tl.Network, places: gpd.GeoDataFrame) -> None:
+    seen: list[tuple[int, int]] = []
+    for mode in ("walking", "public_transport"):
+        seen.clear()
+        SEARCHES["pairs"](
+            sample, places, places, transportation=mode, departure_time=MOMENTS,
+            progress=lambda done, total: seen.append((done, total)),
+        )  # fmt: skip
+        total = len(MOMENTS) * len(places) ** 2
+        assert seen[-1] == (total, total) and seen == sorted(seen)
+
+
+def test_errors(sample: tl.Network, places: gpd.GeoDataFrame) -> None:
+    how: dict[str, Any] = {"travel_time": 900, "transportation": "public_transport"}
+    with pytest.raises(InputError, match="not both"):
+        tl.time_filter(sample, places, places, departure_time=MOMENTS, arrival_time=MOMENTS[0], **how)
+    with pytest.raises(MomentError, match=r"departure_time\[1\] 2030"):
+        tl.time_filter(sample, places, places, departure_time=[MOMENTS[0], "2030-01-01T08:00"], **how)
+    with pytest.raises(LimitError, match="at most 100,000 pairs"):
+        many = pd.concat([places.geometry] * 20, ignore_index=True)
+        tl.routes(sample, many, many, departure_time=MOMENTS)
+    with pytest.raises(InputError, match="has a column 'moment'"):
+        tl.accessibility(sample, places, places.assign(moment=1), values="moment", departure_time=MOMENTS[:1], **how)
+    with pytest.raises(MomentError, match="one moment here"):
+        tl.explain(sample, places.iloc[[0]], places.iloc[[1]], departure_time=MOMENTS, **how)

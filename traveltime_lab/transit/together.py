@@ -1,0 +1,154 @@
+"""
+Search many moments of a call together: one trip table and one range search for those that are close to each other.
+
+Rows of a range search equal those of single searches (`traveltime_lab.transit.raptor`), and so do those of a trip table
+of more hours, as travel times depend on the trips within the limit only. Journeys may differ where several are equally
+fast, so that routes and lengths are searched one moment after the other, in the table of its hours.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from traveltime_lab._arrays import IndexArray, Int32Array, Int64Array
+from traveltime_lab.kernels.records import StopLinks
+from traveltime_lab.question import Question
+from traveltime_lab.runtime.shared import Sharing, shared_by
+from traveltime_lab.transit.query import TransitQuery
+from traveltime_lab.transit.raptor import TransitSearch
+
+if TYPE_CHECKING:
+    from traveltime_lab.transit.egress_side import EgressSide
+
+#: Longest interval of a trip table for several moments in seconds: a day and what is before and after (assumed).
+_LONGEST_S: Final = 36 * 3600
+#: Values that the searches of one group of moments hold.
+_MOST_VALUES: Final = 32_000_000
+
+
+def question_without_moment(query: TransitQuery) -> Question:
+    """Return what the questions of all moments of a call have in common."""
+    return replace(query.question, moment=None)
+
+
+@dataclass(frozen=True, eq=False)
+class Together:
+    """
+    Moments that are searched together.
+
+    Attributes
+    ----------
+    query : TransitQuery
+        The query for one of them.
+    sharing : Sharing
+    moments : tuple of datetime
+        In ascending order.
+    common : Question
+        The part that the questions of all moments have in common.
+    """
+
+    query: TransitQuery
+    sharing: Sharing
+    moments: tuple[dt.datetime, ...]
+    common: Question
+
+    @classmethod
+    def of(cls, query: TransitQuery, n_values: int) -> Together | None:
+        """
+        Return the moments that are searched together with that of a query; None if it is searched alone.
+
+        Parameters
+        ----------
+        query : TransitQuery
+        n_values : int
+            Values to be kept of a departure from one point.
+        """
+        sharing = shared_by()
+        if sharing is None or query.moment not in sharing.moments:
+            return None
+        most = _MOST_VALUES // max(1, n_values * query.n_samples * sharing.n_points)
+        if most <= 1:
+            return None
+        graph = None if query.is_walked_to else query.access_graph()
+        common = question_without_moment(query)
+        key = ("moments together", common, most)
+        groups = sharing.of(key, (graph,), lambda: _groups(query, sharing.moments, most))
+        return next(cls(query, sharing, group, common) for group in groups if query.moment in group)
+
+    def search(self) -> TransitSearch:
+        """Return the search of the hours of all moments."""
+        key = ("table", self.moments, self.common)
+        return self.sharing.of(key, (), lambda: self.query.search(self.moments))
+
+    def departures(self, search: TransitSearch) -> tuple[Int64Array, dict[dt.datetime, IndexArray]]:
+        """Return the departures (or arrivals) to be searched, ascending, and the positions of those of each moment."""
+
+        def of_all() -> tuple[Int64Array, dict[dt.datetime, IndexArray]]:
+            each = [self.query.asking(moment=moment).samples(search) for moment in self.moments]
+            distinct = np.unique(np.concatenate(each))
+            return distinct, dict(zip(self.moments, (np.searchsorted(distinct, one) for one in each), strict=True))
+
+        return self.sharing.of(("departures", self.moments, self.common), (), of_all)
+
+    def stop_times(self, links: StopLinks) -> Int32Array:
+        """Return the rows of `TransitSearch.stop_times_by_moment` from a point, of this moment or its samples."""
+
+        def rows(search: TransitSearch, departures: Int64Array) -> Int32Array:
+            return search.stop_times_by_moment(
+                links.of(0), departures, self.query.options, is_arrival=self.query.is_arrival
+            )
+
+        return self._mine("stops", (links,), 0, rows)
+
+    def times(self, links: StopLinks, point: int, there: EgressSide) -> Int32Array:
+        """Return the travel times from a point to those of the egress side, of this moment or its samples."""
+
+        def rows(search: TransitSearch, departures: Int64Array) -> Int32Array:
+            at_stops = search.stop_times_by_moment(
+                links.of(point), departures, self.query.options, is_arrival=self.query.is_arrival
+            )
+            return there.read_all(at_stops)
+
+        return self._mine("points", (links, there), point, rows)
+
+    def _mine(
+        self,
+        name: str,
+        objects: tuple[object, ...],
+        point: int,
+        rows: Callable[[TransitSearch, Int64Array], Int32Array],
+    ) -> Int32Array:
+        """Return the rows of this moment out of those of all, which are searched once."""
+        search = self.search()
+        departures, positions = self.departures(search)
+        key = ("times", name, point, self.moments, self.common)
+        known = self.sharing.of(key, objects, lambda: rows(search, departures))
+        return known[positions[self.query.moment]]
+
+
+def _groups(query: TransitQuery, moments: Sequence[dt.datetime], most: int) -> list[tuple[dt.datetime, ...]]:
+    """
+    Return ascending moments in groups that share a trip table.
+
+    Hours of neighbours overlap or meet, so that no trip instance is built more often than for single moments.
+    """
+    if not query.is_walked_to:
+        # Links by car or bicycle differ where the streets do.
+        streets, means, graph = query.layer.streets, query.transportation.access, query.access_graph()
+        moments = [moment for moment in moments if streets.road_graph(means, moment) is graph]
+    groups: list[list[dt.datetime]] = []
+    begin = end = 0
+    for moment in moments:
+        first, last = query.asking(moment=moment).hours
+        if groups and first <= end and last - begin <= _LONGEST_S and len(groups[-1]) < most:
+            groups[-1].append(moment)
+        else:
+            groups.append([moment])
+            begin = first
+        end = last
+    return [tuple(group) for group in groups]
