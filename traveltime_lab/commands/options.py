@@ -22,8 +22,8 @@ _POINTS_TEXT: Final = "file of points, or LNG,LAT"
 _TEXTS: Final = {
     "transportation": "Type of transportation, such as walking, driving or public_transport.",
     "departure_time": "ISO 8601, in the time zone of the network if it has none, or weekday_morning. Required for "
-    "types with a timetable. Given several times, or as START/END/EVERY such as 2026-03-02T00:00/2026-03-03T00:00/15min, "
-    "several moments, with a column moment.",
+    "types with a timetable. Given several times, or as START/END/EVERY such as "
+    "2026-03-02T00:00/2026-03-03T00:00/15min, several moments, with a column moment.",
     "arrival_time": "Instead of --departure-time.",
     "pairs": "all combines all origins with all destinations, aligned the first with the first and so on; or a .csv "
     "file with the columns origin and destination.",

@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Final, Literal
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyproj
@@ -23,18 +24,31 @@ from traveltime_lab._checks import whole
 from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.crs import WGS84
 from traveltime_lab.errors import BorderWarning
-from traveltime_lab.jobs.job import Job, Places, open_network, receipt_of, schema_of
+from traveltime_lab.jobs.job import (
+    Job,
+    Places,
+    by_origin,
+    moments_type,
+    open_network,
+    receipt_of,
+    schema_of,
+    with_moments,
+)
 from traveltime_lab.jobs.run import run
 from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.modes.transportation import Transportation
+from traveltime_lab.moment_lists import NAMES
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import PointsLike
-from traveltime_lab.question import MomentLike
+from traveltime_lab.question import MomentsLike
 from traveltime_lab.runtime.progress import Progress
 from traveltime_lab.runtime.threads import side_by_side
 from traveltime_lab.runtime.warnings import warnings_to
 from traveltime_lab.search.area_shapes import ShapeStyle, area_query, area_table
 from traveltime_lab.search.border import COLUMN
+from traveltime_lab.search.each_moment import COLUMN as MOMENT
+from traveltime_lab.search.each_moment import first_of, found_at, moment_column
+from traveltime_lab.search.query import Query
 from traveltime_lab.settings import settings
 from traveltime_lab.streets.border import is_known
 from traveltime_lab.surfaces.level_of_detail import DEFAULT_LEVEL
@@ -51,8 +65,8 @@ def write_areas(
     *,
     travel_time: int | dt.timedelta | Sequence[int | dt.timedelta],
     transportation: str | Transportation | Mapping[str, Any] = "driving",
-    departure_time: MomentLike = None,
-    arrival_time: MomentLike = None,
+    departure_time: MomentsLike = None,
+    arrival_time: MomentsLike = None,
     level_of_detail: str | int | Mapping[str, Any] | None = DEFAULT_LEVEL,
     no_holes: bool = False,
     polygons_filter: int | Mapping[str, Any] | None = None,
@@ -129,17 +143,21 @@ buffer_distance, remove_water_bodies, snapping, window, percentile
         "no_holes": no_holes, "polygons_filter": polygons_filter, "render_mode": render_mode,
         "buffer_distance": buffer_distance, "remove_water_bodies": remove_water_bodies,
     }  # fmt: skip
+    times, moments = first_of(
+        opened, {"transportation": transportation, "departure_time": departure_time, "arrival_time": arrival_time},
+        "driving",
+    )  # fmt: skip
     query, limits, style = area_query(
-        opened, travel_time=travel_time, transportation=transportation, departure_time=departure_time,
-        arrival_time=arrival_time, snapping=snapping, window=window, percentile=percentile,
+        opened, travel_time=travel_time, **times, snapping=snapping, window=window, percentile=percentile,
         level_of_detail=level_of_detail, **shape_options,
     )  # fmt: skip
     starts = Places.read(origins, "origins", opened)
     question = query.question
     limit = {"travel_time": limits[0] if len(limits) == 1 else list(limits)}
     spread = {"window": question.window or None, "percentile": percentile}
-    parameters = {**limit, **question.to_json(query.day), **spread, "style": asdict(style)}
+    parameters = {**limit, **with_moments(question.to_json(query.day), moments), **spread, "style": asdict(style)}
     columns = {
+        **({MOMENT: (moments_type(opened.timezone), "")} if moments else {}),
         "origin": (starts.label_type, ""),
         "travel_time": (pa.int32(), "s"),
         "snap_distance": (pa.float64(), "m"),
@@ -147,7 +165,8 @@ buffer_distance, remove_water_bodies, snapping, window, percentile
         **({COLUMN: (pa.bool_(), "")} if is_known(opened.streets) else {}),
         "geometry": (pa.binary(), "degree"),
     }
-    known = {**question.arguments, **limit, **spread, "level_of_detail": level_of_detail, **shape_options}
+    several = {name: moments for name in NAMES if moments and question.arguments[name] is not None}
+    known = {**question.arguments, **several, **limit, **spread, "level_of_detail": level_of_detail, **shape_options}
     receipt = receipt_of(query, "write_areas", known, origins=starts)
     job = AreaJob(
         network=opened,
@@ -157,6 +176,7 @@ buffer_distance, remove_water_bodies, snapping, window, percentile
         schema=schema_of(opened, parameters, columns, receipt, geo=_geo_metadata()),
         origins=starts,
         rows_per_part=min(size, len(starts)),
+        moments=moments,
         limits=limits,
         style=style,
     )
@@ -190,12 +210,23 @@ class AreaJob(Job):
         # Several times as many as threads, as some areas take longer than others.
         step = -(-(rows.stop - rows.start) // (4 * settings.threads))
         starts = [self.origins.points(slice(i, min(i + step, rows.stop))) for i in range(rows.start, rows.stop, step)]
-        draw = functools.partial(functools.partial, area_table, query)
+
+        def areas(query: Query) -> pd.DataFrame:
+            draw = functools.partial(functools.partial, area_table, query)
+            tables = side_by_side([draw(places, self.limits, self.style, "travel_time") for places in starts])
+            return pd.concat(tables)
+
+        columns: dict[str, Any] = {}
         # The column of the file says it, and each part would warn of its own areas.
         with warnings_to(lambda _: None, BorderWarning):
-            tables = side_by_side([draw(places, self.limits, self.style, "travel_time") for places in starts])
-        table = pd.concat(tables)
-        columns = {
+            if not self.moments:
+                table = areas(query)
+            else:
+                tables = found_at(query, self.moments, areas, rows.stop - rows.start)
+                table, moment_of = by_origin(tables, np.concatenate([each.index.to_numpy() for each in tables]))
+                moments = moment_column(self.moments, query.network.timezone)[moment_of]
+                columns[MOMENT] = pa.array(moments, type=self.schema.field(MOMENT).type)
+        columns |= {
             "origin": self.origins.column(table.index.to_numpy()),
             "travel_time": pa.array(table["travel_time"]),
             "snap_distance": pa.array(table["snap_distance"], from_pandas=True),

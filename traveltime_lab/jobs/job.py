@@ -4,12 +4,13 @@ The parts of large jobs, computed in this process or in a different one.
 
 from __future__ import annotations
 
+import datetime as dt
 import io
 import json
 import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
@@ -20,11 +21,12 @@ import pyarrow.parquet as pq
 import shapely
 
 import traveltime_lab
-from traveltime_lab._arrays import AnyArray, FloatArray
+from traveltime_lab._arrays import AnyArray, FloatArray, IndexArray
 from traveltime_lab._digests import digest
 from traveltime_lab._files import as_path
 from traveltime_lab.crs import WGS84
 from traveltime_lab.errors import InputError
+from traveltime_lab.moment_lists import NAMES
 from traveltime_lab.network.build import load_network
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import Points, plain, read_points
@@ -161,6 +163,8 @@ class Job(ABC):
     origins : Places
     rows_per_part : int
         Number of origins per part.
+    moments : tuple of datetime
+        Moments of the call if it has several; `question` is that of the first.
     """
 
     network: Network | None
@@ -170,6 +174,7 @@ class Job(ABC):
     schema: pa.Schema
     origins: Places
     rows_per_part: int
+    moments: tuple[dt.datetime, ...] = field(default=(), kw_only=True)
 
     kind: ClassVar[str]
     #: Unit of the progress.
@@ -252,11 +257,9 @@ class Job(ABC):
     def make(self, part: int) -> Made:
         """Return a part as a Parquet file."""
         sink, n_rows = io.BytesIO(), 0
-        by_delta = [
-            field.name for field in self.schema if field.name == "destination" and pa.types.is_integer(field.type)
-        ]
+        by_delta = [each.name for each in self.schema if each.name == "destination" and pa.types.is_integer(each.type)]
         # Origins, travel times and texts have few different values; destinations rise within each origin.
-        few = {"origin", "destination", "travel_time", "reason"} - {*by_delta}
+        few = {"moment", "origin", "destination", "travel_time", "reason"} - {*by_delta}
         few |= {name for name in self.schema.names if name.startswith("travel_time_p")}
         with pq.ParquetWriter(
             sink,
@@ -270,6 +273,33 @@ class Job(ABC):
                 n_rows += chunk.num_rows
                 writer.write_table(chunk, row_group_size=ROW_GROUP)
         return Made(sink.getvalue(), n_rows)
+
+
+def moments_type(timezone: str) -> pa.DataType:
+    """Return the Arrow type of the column of moments."""
+    return pa.timestamp("us", timezone)
+
+
+def with_moments(parameters: dict[str, Any], moments: Sequence[dt.datetime]) -> dict[str, Any]:
+    """Return the parameters of a job with all moments, as values of JSON, in place of the first."""
+    several = [moment.isoformat() for moment in moments]
+    return {name: several if several and name in NAMES else value for name, value in parameters.items()}
+
+
+def by_origin(tables: Sequence[pd.DataFrame], origins: AnyArray) -> tuple[pd.DataFrame, IndexArray]:
+    """
+    Return the rows of several moments sorted by origin and moment, and the position of the moment of each row.
+
+    Parameters
+    ----------
+    tables : sequence of DataFrame
+        The rows of each moment.
+    origins : int array of shape (n_rows,)
+        Positions of the origins of all rows, one table after the other.
+    """
+    order = np.argsort(origins, kind="stable")
+    moment_of = np.repeat(np.arange(len(tables)), [len(table) for table in tables])
+    return pd.concat(tables).iloc[order], moment_of[order]
 
 
 def open_network(network: Any) -> tuple[Network, Path | None]:

@@ -12,20 +12,33 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 
 from traveltime_lab._checks import whole
 from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.errors import MissingDependencyError
-from traveltime_lab.jobs.job import ROW_GROUP, Job, Places, open_network, receipt_of, schema_of
+from traveltime_lab.jobs.job import (
+    ROW_GROUP,
+    Job,
+    Places,
+    by_origin,
+    moments_type,
+    open_network,
+    receipt_of,
+    schema_of,
+    with_moments,
+)
 from traveltime_lab.jobs.run import run
 from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.modes.transportation import Transportation
+from traveltime_lab.moment_lists import NAMES
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import PointsLike
-from traveltime_lab.question import MomentLike
+from traveltime_lab.question import MomentsLike
 from traveltime_lab.runtime.progress import Progress
+from traveltime_lab.search.each_moment import COLUMN, first_of, found_at, moment_column
 from traveltime_lab.search.pair_times import reachable_pairs
 from traveltime_lab.search.properties import names_for, numbers, wants_length
 from traveltime_lab.search.query import Query
@@ -55,8 +68,8 @@ def write_matrix(
     *,
     travel_time: int | dt.timedelta,
     transportation: str | Transportation | Mapping[str, Any] = "driving",
-    departure_time: MomentLike = None,
-    arrival_time: MomentLike = None,
+    departure_time: MomentsLike = None,
+    arrival_time: MomentsLike = None,
     properties: Sequence[str] = ("travel_time",),
     snapping: Snapping | Mapping[str, Any] | None = None,
     window: int | None = None,
@@ -200,8 +213,8 @@ def matrix_frame(
     *,
     travel_time: int | dt.timedelta,
     transportation: str | Transportation | Mapping[str, Any] = "driving",
-    departure_time: MomentLike = None,
-    arrival_time: MomentLike = None,
+    departure_time: MomentsLike = None,
+    arrival_time: MomentsLike = None,
     properties: Sequence[str] = ("travel_time",),
     snapping: Snapping | Mapping[str, Any] | None = None,
     window: int | None = None,
@@ -299,6 +312,7 @@ def matrix_job(
     """Validate the arguments of `write_matrix`, and return the job."""
     size = whole(part_size, "part_size", 1, _MOST_PAIRS_PER_PART, "pairs")
     opened, source = open_network(network)
+    arguments, moments = first_of(opened, arguments, "driving")
     query, properties = table_query(opened, engine=engine, allowed=names_for("write_matrix"), **arguments)
     question, percents = query.question, query.percents
     starts, ends = Places.read(origins, "origins", opened), Places.read(destinations, "destinations", opened)
@@ -309,14 +323,17 @@ def matrix_job(
     columns |= {f"travel_time_p{value:g}": (pa.int32(), "s") for value in percents}
     if "share" in properties:
         columns["share"] = pa.float64(), "1"
-    known = {**question.arguments, "properties": properties, "percentiles": percents}
+    several = {name: moments for name in NAMES if moments and question.arguments[name] is not None}
+    known = {**question.arguments, **several, "properties": properties, "percentiles": percents}
     receipt = receipt_of(
         query, "write_matrix", {name: known[name] for name in _REQUESTED}, origins=starts, destinations=ends
     )
     parameters = {
-        "travel_time": question.limit, **question.to_json(query.day), "properties": list(columns)[2:],
-        "window": known["window"],
+        "travel_time": question.limit, **with_moments(question.to_json(query.day), moments),
+        "properties": list(columns)[2:], "window": known["window"],
     }  # fmt: skip
+    if moments:
+        columns = {COLUMN: (moments_type(opened.timezone), ""), **columns}
     return MatrixJob(
         network=opened,
         source=source,
@@ -324,7 +341,8 @@ def matrix_job(
         parameters=parameters,
         schema=schema_of(opened, parameters, columns, receipt),
         origins=starts,
-        rows_per_part=min(max(1, size // len(ends)), len(starts)),
+        rows_per_part=min(max(1, size // (len(ends) * max(1, len(moments)))), len(starts)),
+        moments=moments,
         destinations=ends,
         properties=properties,
         engine=engine,
@@ -352,7 +370,7 @@ class MatrixJob(Job):
 
     def weight(self, part: int) -> int:
         """Return the number of pairs of a part, reachable or not."""
-        return super().weight(part) * len(self.destinations)
+        return super().weight(part) * len(self.destinations) * max(1, len(self.moments))
 
     def places(self) -> dict[str, Places]:
         """Return the origins and the destinations."""
@@ -367,8 +385,17 @@ class MatrixJob(Job):
         query, end_snaps = self.prepared()
         starts, ends = self.origins.points(self.rows(part)), self.destinations.points(slice(0, len(self.destinations)))
         pairs = Pairs(query.snap_at(starts.lng, starts.lat), end_snaps)
-        found = reachable_pairs(query, pairs, self.question.limit, engine=self.engine)
-        table = sparse_table(found, starts, ends, self.properties, self.question.percents)
+
+        def rows(query: Query) -> pd.DataFrame:
+            found = reachable_pairs(query, pairs, self.question.limit, engine=self.engine)
+            return sparse_table(found, starts, ends, self.properties, self.question.percents)
+
+        if not self.moments:
+            table = rows(query)
+        else:
+            tables = found_at(query, self.moments, rows, max(len(starts), len(ends)))
+            table, moment_of = by_origin(tables, np.concatenate([each["origin"].to_numpy() for each in tables]))
+            table.insert(0, COLUMN, moment_column(self.moments, query.network.timezone)[moment_of])
         for first in range(0, len(table), ROW_GROUP):
             yield self._labelled(table.iloc[first : first + ROW_GROUP])
 
@@ -378,5 +405,9 @@ class MatrixJob(Job):
             "origin": self.origins.column(table["origin"].to_numpy()),
             "destination": self.destinations.column(table["destination"].to_numpy()),
         }
-        columns |= {name: pa.array(table[name]) for name in self.schema.names if name not in columns}
+        columns |= {
+            name: pa.array(table[name], type=self.schema.field(name).type if name == COLUMN else None)
+            for name in self.schema.names
+            if name not in columns
+        }
         return pa.table(columns, schema=self.schema)

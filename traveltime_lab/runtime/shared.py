@@ -77,9 +77,11 @@ _sharing: ContextVar[Sharing | None] = ContextVar("sharing", default=None)
 
 
 @contextlib.contextmanager
-def sharing(moments: Sequence[dt.datetime], n_moments: int) -> Iterator[None]:
+def sharing(moments: Sequence[dt.datetime], n_moments: int, n_points: int = 1) -> Iterator[None]:
     """Let the searches in a ``with`` block share values; see `Sharing`."""
-    token = _sharing.set(Sharing(moments, n_moments))
+    here = Sharing(moments, n_moments)
+    here.n_points = n_points
+    token = _sharing.set(here)
     try:
         yield
     finally:

@@ -3,8 +3,8 @@ Searches at many moments: one table with the rows of each.
 
 `at_each_moment` gives a public function the lists of moments that `traveltime_lab.moment_lists` reads. The rows of a
 moment are those of a call for it alone, because it is such a call that computes them. Its searches find what does not
-depend on the moment, or was searched together, in `traveltime_lab.runtime.shared`. Where streets are the same at several
-moments, so is the table, which is computed once and repeated.
+depend on the moment, or was searched together, in `traveltime_lab.runtime.shared`. Where streets are the same at
+several moments, so is the table, which is computed once and repeated.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from traveltime_lab.network.network import Network, check_network
 from traveltime_lab.runtime.progress import Progress, check_progress, shown
 from traveltime_lab.runtime.shared import shared_by, sharing
 from traveltime_lab.runtime.warnings import warn, warnings_to
+from traveltime_lab.search.query import Query
 from traveltime_lab.search.tables import free
 from traveltime_lab.transit.timetable import ServiceWarning
 
@@ -35,6 +36,7 @@ from traveltime_lab.transit.timetable import ServiceWarning
 COLUMN: Final = "moment"
 
 _F = TypeVar("_F", bound=Callable[..., Any])
+_T = TypeVar("_T")
 
 
 class Rows(ABC):
@@ -106,6 +108,23 @@ def at_each_moment(*, has_times: bool = False, by_label: bool = False) -> Callab
     return decorate
 
 
+def first_of(network: Network, arguments: dict[str, Any], usual: str) -> tuple[dict[str, Any], tuple[dt.datetime, ...]]:
+    """
+    Return the arguments of a call with the first of several moments, and all of them; none if there is one at most.
+
+    Raises
+    ------
+    MomentError
+        If a moment is invalid, or the timetable does not cover it.
+    """
+    found = moments_of(arguments, network.timezone)
+    if found is None:
+        return arguments, ()
+    name, moments = found
+    alike_moments(network, as_transportation(arguments.get("transportation", usual)), moments, name)
+    return {**arguments, name: moments[0]}, moments
+
+
 def alike_moments(
     network: Network, means: Transportation, moments: Sequence[dt.datetime], name: str, *, has_times: bool = False
 ) -> IndexArray:
@@ -155,6 +174,27 @@ def _each(
         for i in sorted(times, key=times.__getitem__):
             tables[i] = call(moments[i], total.part(int(weights[i])))
     return tables
+
+
+def found_at(query: Query, moments: Sequence[dt.datetime], find: Callable[[Query], _T], n_points: int) -> list[_T]:
+    """
+    Return the answers of a function to a query at each moment; where streets are the same, it is the same object.
+
+    Parameters
+    ----------
+    query : Query
+        The query at one of the moments, all of which the timetable covers.
+    moments : sequence of datetime
+    find : callable
+    n_points : int
+        Largest number of points of the search side.
+    """
+    name = "arrival_time" if query.is_arrival else "departure_time"
+    alike = alike_moments(query.network, query.transportation, moments, name)
+    order = sorted(np.unique(alike).tolist(), key=lambda i: moments[i].timestamp())
+    with sharing([moments[i] for i in order], len(moments), n_points):
+        found = {i: find(query.at_moment(moments[i])) for i in order}
+    return [found[i] for i in alike.tolist()]
 
 
 class _Progress(contextlib.ExitStack):

@@ -100,6 +100,11 @@ class Query(HasQuestion):
             return None
         return self.transit.moment.date()
 
+    def at_moment(self, moment: Moment) -> Query:
+        """Return the query at another moment, which the timetable covers."""
+        found = Query.of(replace(self.question, moment=moment), self.network, check=False)
+        return replace(found, needs_length=self.needs_length, is_length=self.is_length)
+
     @property
     def is_in_metres(self) -> bool:
         """Whether limits are metres."""

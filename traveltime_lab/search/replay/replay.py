@@ -44,7 +44,16 @@ from traveltime_lab.transit.query import ARRIVAL_HOUR, DEPARTURE_HOUR
 
 def _matrix(network: Network, **arguments: Any) -> pd.DataFrame:
     """Return the rows of `write_matrix`."""
-    return time_filter(network, **arguments, form="sparse")
+    found = time_filter(network, **arguments, form="sparse")
+    return _by_origin(found, read_points(arguments["origins"], "origins", network.bounds).index)
+
+
+def _by_origin(table: Any, origins: pd.Index) -> Any:
+    """Return the rows of several moments in the order of a large job: by origin, and by moment."""
+    if "moment" not in table:
+        return table
+    order = np.argsort(origins.get_indexer(pd.Index(table["origin"])), kind="stable")
+    return table.iloc[order].reset_index(drop=True)
 
 
 def _calibration(network: Network, *, observed: pd.DataFrame, classes: Any, **arguments: Any) -> Calibration:
@@ -57,7 +66,10 @@ def _areas(network: Network, **arguments: Any) -> gpd.GeoDataFrame:
     """Return the rows of `write_areas`."""
     found = time_map(network, **arguments)
     columns = ["origin", "travel_time", "snap_distance", "reason", "geometry"]
-    return found.reset_index(names="origin")[columns]
+    if "moment" in found:
+        columns = ["moment", *columns]
+    origins = read_points(arguments["origins"], "origins", network.bounds).index
+    return _by_origin(found.reset_index(names="origin")[columns], origins)
 
 
 _ANSWERS: Final[Mapping[str, Callable[..., Any]]] = {
