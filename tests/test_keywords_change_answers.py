@@ -270,6 +270,9 @@ NOT_HERE: Final = {
     "type": "tests/test_modes.py",
     "disable_border_crossing": "tests/test_modes.py: it raises UnsupportedError",
     "transfer_walking_time": "tests/transit/test_transit.py: vehicles here change at one stop",
+    "headways": "tests/transit/test_headways.py: trips here have times",
+    "headway_draws": "tests/transit/test_headways.py",
+    "headway_seed": "tests/transit/test_headways.py",
 }
 SNAPPING: Final = {
     "penalty": ("enabled", "disabled"), "accept_roads": ("both_drivable_and_walkable", "any_drivable"),

@@ -71,6 +71,9 @@ def test_defaults_are_the_contract_ones() -> None:
         "modes": (),
         "transfer_walking_time": 600,
         "direct_walking_time": None,
+        "headways": "exact",
+        "headway_draws": 20,
+        "headway_seed": 0,
     }
     assert dataclasses.asdict(Snapping()) == {
         "penalty": "enabled",
@@ -119,6 +122,29 @@ def test_options_of_the_way_to_the_first_stop() -> None:
     assert (car.access.traffic_model, car.access_penalty) == ("peak", 0)
     bicycle = as_transportation({"type": "cycling+public_transport", "boarding_time": 60})
     assert bicycle.access.boarding_time == 60
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"headways": "half"}, ModeError, "headways must be one of 'exact', 'average', 'random'"),
+        ({"headways": None}, None, ""),
+        ({"headways": "random", "headway_draws": 0}, LimitError, "headway_draws must be 1 or more; got 0"),
+        ({"headways": "random", "headway_draws": 1001}, LimitError, "headway_draws must be at most 1000"),
+        ({"headways": "random", "headway_seed": -1}, LimitError, "headway_seed must be 0"),
+        ({"headways": "random", "headway_seed": 2**32}, LimitError, "headway_seed must be at most"),
+        ({"headways": "random", "headway_seed": 0.5}, ModeError, "headway_seed must be a whole number"),
+        ({"headway_seed": 1}, ModeError, "headway_seed is for headways='random' only"),
+        ({"headways": "average", "headway_draws": 3}, ModeError, "headway_draws is for headways='random' only"),
+        ({"headways": "random", "headway_draws": 1000, "headway_seed": 2**32 - 1}, None, ""),
+    ],
+)
+def test_headways(options: dict[str, object], error: type[Exception] | None, message: str) -> None:
+    if error is None:
+        assert as_transportation({"type": "bus", **options}).headways == (options["headways"] or "exact")
+    else:
+        with pytest.raises(error, match=message):
+            as_transportation({"type": "bus", **options})
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,9 @@
 """
 Data model of itineraries: a route consists of legs, and a leg of steps.
 
-A *leg* is an uninterrupted part of a route in one mode: a walk, a drive, a ferry, or a transit leg on one trip of a
-timetable. Where a vehicle continues as another trip, a new leg begins, although the passenger stays seated. Legs on
-streets have *steps*, one per instruction. Times are whole seconds and add up to the travel time of the route; distances
-are whole centimetres and add up to its distance. `Route.parts` returns a route in the form of docs/contract.md, 6.4.
+A *leg* is a part of a route in one mode: a walk, a drive, a ferry, or a transit leg on one trip. Where a vehicle
+continues as another trip, a new leg begins. Legs on streets have *steps*, one per instruction. Times (whole seconds)
+and distances (whole centimetres) add up to those of the route. `Route.parts` is a route as in docs/contract.md, 6.4.
 """
 
 from __future__ import annotations
@@ -49,10 +48,8 @@ class Step:
         Metres, rounded to centimetres.
     geometry : LineString
         Line in EPSG:4326; its length is zero if the step covers no distance.
-    road : str, optional
-        Name or number of the street.
-    turn : str, optional
-        Turn at the beginning of the step.
+    road, turn : str, optional
+        Name or number of the street, and the turn at the beginning of the step.
     direction : str, optional
         Compass direction such as ``"southwest"``; only ``start_end`` steps have one.
 
@@ -125,8 +122,9 @@ class Ride:
     stays_seated : bool
         Whether the passenger is in the vehicle already, because it continues as this trip where the leg before ends.
     vehicle : str
-        Word for the vehicle, by ``route_type``: ``"tram"``, ``"underground"``, ``"train"``, ``"bus"`` and so on. It is
-        finer than `Leg.mode`, which has one name for trams and trains.
+        Word for the vehicle, by ``route_type``, finer than `Leg.mode`: ``"tram"``, ``"underground"``, ``"train"``, ...
+    headway : int, optional
+        Seconds between vehicles if the line has no times, with ``headways="average"``; half of it is the wait.
 
     Examples
     --------
@@ -148,6 +146,7 @@ class Ride:
     agency: str = ""
     stays_seated: bool = False
     vehicle: str = ""
+    headway: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

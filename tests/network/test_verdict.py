@@ -92,6 +92,10 @@ def test_lines_by_headway(tmp_path: Path) -> None:
         network = tl.build_network(LINE, gtfs=path, timezone="UTC")
         report = network.report()
         assert report["timetable"][str(exact)]["lines_by_headway"] == lines
+        table = report.headways()
+        assert table["route_id"].tolist() == ["R"] * lines
+        columns = ["line", "mode", "least_headway", "most_headway", "trips_with_times"]
+        assert table[columns].to_numpy().tolist() == [["1", "bus", 600, 600, 0]] * lines
         assert any("1 of 1 line runs by headway" in each for each in report.verdict("2026-06-01")) == (not exact)
 
 
@@ -253,8 +257,8 @@ def feeds(**changes: dict[str, Any]) -> dict[str, Any]:
         (
             feeds(a={"lines_by_headway": 2, "routes": 9, "lines_with_trips": 3}, b={}),
             (
-                "2 of 5 lines run by headway, without fixed times: departures are assumed from the beginning of each "
-                "headway; percentiles over a departure window show the spread."
+                "2 of 5 lines run by headway, without fixed times: by default they depart at the beginning of each "
+                "headway; headways='average' or 'random' of Transportation assume no times."
             ),
         ),
         (

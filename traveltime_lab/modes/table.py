@@ -280,6 +280,9 @@ _APPLIES: Final[Mapping[str, Callable[[Mode], bool]]] = {
     "modes": lambda row: row.uses_timetable,
     "transfer_walking_time": lambda row: row.uses_timetable,
     "direct_walking_time": lambda row: row.uses_timetable,
+    "headways": lambda row: row.uses_timetable,
+    "headway_draws": lambda row: row.uses_timetable,
+    "headway_seed": lambda row: row.uses_timetable,
     "cycling_speed": lambda row: row.street is CYCLING,
 }
 #: The types that each of these options applies to.

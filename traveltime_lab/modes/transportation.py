@@ -13,8 +13,15 @@ from dataclasses import dataclass, fields
 from typing import Any, Final
 
 from traveltime_lab._keywords import explained_keywords
-from traveltime_lab.errors import ModeError, UnsupportedError
-from traveltime_lab.limits import CYCLING_SPEEDS_KPH, MAX_CHANGES, MAX_OPTION_S, WALKING_SPEEDS_KPH
+from traveltime_lab.errors import LimitError, ModeError, UnsupportedError
+from traveltime_lab.limits import (
+    CYCLING_SPEEDS_KPH,
+    MAX_CHANGES,
+    MAX_DRAWS,
+    MAX_OPTION_S,
+    MAX_SEED,
+    WALKING_SPEEDS_KPH,
+)
 from traveltime_lab.modes.options import flag, guess, listed, number, one_of, subset, whole
 from traveltime_lab.modes.table import (
     ALIASES,
@@ -51,6 +58,8 @@ ROUTE_MODES: Final = (
 TRAFFIC_MODELS: Final = ("optimistic", "balanced", "pessimistic", "peak", "off_peak")
 INCLUDABLE_ROADS: Final = ("track", "restricted")
 EXCLUDABLE_ROADS: Final = ("toll",)
+#: How services by headway are read; see `Transportation`.
+HEADWAYS: Final = ("exact", "average", "random")
 _SECONDS: Final = (
     "boarding_time",
     "pt_change_delay",
@@ -116,13 +125,23 @@ class Transportation:
     direct_walking_time : int, optional
         Timetable types: maximum time in seconds of walking all the way, without a vehicle; 0 for trips with vehicles
         only. By default the limit of the search.
+    headways : {"exact", "average", "random"}, default "exact"
+        Timetable types: how trips of ``frequencies.txt`` with ``exact_times=0`` are read. ``"exact"``: they depart at
+        ``start_time`` and then every ``headway_secs``. ``"average"``: each boarding waits half a headway.
+        ``"random"``: the first departure is random within the headway, and the results of a `window` are over draws
+        and departures. Other trips are the same in each case.
+    headway_draws : int, default 20
+        ``headways="random"`` only: number of draws, from 1 to 1,000.
+    headway_seed : int, default 0
+        ``headways="random"`` only: the draws are functions of this number, from 0 to 4,294,967,295.
 
     Raises
     ------
     ModeError
         If the type or a value is unknown, or an option does not apply to the type.
     LimitError
-        If a number is negative, a time above 86,400 seconds, `max_changes` above 1,000, or a speed out of range.
+        If a number is negative, a time above 86,400 seconds, `max_changes` above 1,000, or a speed or number of draws
+        out of range.
     UnsupportedError
         If `disable_border_crossing` is True.
 
@@ -168,6 +187,9 @@ class Transportation:
     modes: tuple[str, ...] = ()
     transfer_walking_time: int = 600  # docs/contract.md, 5.4, where it is fixed
     direct_walking_time: int | None = None
+    headways: str = "exact"
+    headway_draws: int = 20  # assumed
+    headway_seed: int = 0
 
     def __post_init__(self) -> None:
         """Check and normalise every field."""
@@ -185,6 +207,9 @@ class Transportation:
             "cycling_speed": _speed(self.cycling_speed, "cycling_speed", CYCLING_SPEEDS_KPH),
             "modes": subset(self.modes, ROUTE_MODES, "modes"),
             "direct_walking_time": None,
+            "headways": one_of(self.headways, HEADWAYS, "headways"),
+            "headway_draws": whole(self.headway_draws, "headway_draws", "draws", MAX_DRAWS),
+            "headway_seed": whole(self.headway_seed, "headway_seed", "seed numbers", MAX_SEED),
         }
         values |= {option: whole(getattr(self, option), option, "seconds", MAX_OPTION_S) for option in _SECONDS}
         if self.direct_walking_time is not None:
@@ -194,6 +219,7 @@ class Transportation:
         for option, types in APPLIES_TO.items():
             if values[option] != _DEFAULTS[option] and kind not in types:
                 raise _misplaced(option, kind, values[option])
+        _check_draws(values)
         if values["disable_border_crossing"]:
             raise UnsupportedError("disable_border_crossing=True: networks carry no country borders in this version.")
         for option, value in values.items():
@@ -285,6 +311,18 @@ def _egress(walking_speed: float | None) -> Transportation:
 
 
 _DEFAULTS: Final[Mapping[str, object]] = {field.name: field.default for field in fields(Transportation)}
+
+
+def _check_draws(values: Mapping[str, object]) -> None:
+    """Raise an error for options of random headways that have no effect, and for no draws."""
+    if not values["headway_draws"]:
+        raise LimitError("headway_draws must be 1 or more; got 0.")
+    for option in ("headway_draws", "headway_seed"):
+        if values["headways"] != "random" and values[option] != _DEFAULTS[option]:
+            raise ModeError(
+                f"{option} is for headways='random' only; got {option}={values[option]!r} with "
+                f"headways={values['headways']!r}. Leave it out."
+            )
 
 
 def _changes(value: object) -> int | None:

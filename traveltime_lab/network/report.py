@@ -33,6 +33,7 @@ from traveltime_lab.streets.tables import StreetTables, street_km
 from traveltime_lab.transit.doubtful_trips import fast_rides, overtaking_trips
 from traveltime_lab.transit.layer import TransitLayer
 from traveltime_lab.transit.service_hours import departures_by_hour
+from traveltime_lab.transit.timetable_report import days_left, headway_lines
 
 if TYPE_CHECKING:
     import geopandas as gpd
@@ -237,11 +238,25 @@ class Report(dict[str, Any]):
         """
         transit = self._transit("expiry")
         day = today(transit.timezone) if on is None else as_date(on, "on")
-        dates = transit.timetable.dates()
-        left = [None if last is None else (last - day).days for last in dates["last"]]
-        table = pd.DataFrame({"feed": list(transit.timetable.report())})
-        table["first"], table["last"] = dates["first"].to_numpy(object), dates["last"].to_numpy(object)
-        return table.assign(days_left=pd.array(left, dtype="Int64"))
+        return days_left(transit.timetable, day)
+
+    def headways(self) -> pd.DataFrame:
+        """
+        Return the lines that run by headway: with rows of frequencies.txt without exact times.
+
+        Returns
+        -------
+        DataFrame
+            ``feed``, ``route_id``, ``line`` (its name), ``mode``, ``least_headway`` and ``most_headway`` (s), and
+            ``trips_with_times``, the trips of the line that have times. `Transportation` says how they are
+            read.
+
+        Raises
+        ------
+        InputError
+            If the network has no timetable.
+        """
+        return headway_lines(self._transit("headways").timetable)
 
     def overtaking(self) -> pd.DataFrame:
         """

@@ -186,8 +186,8 @@ def _by_headway(facts: Facts, _day: dt.date) -> str | None:
     if not number:
         return None
     return (
-        f"{number:,} of {_counted(lines, 'line runs', 'lines run')} by headway, without fixed times: departures are "
-        "assumed from the beginning of each headway; percentiles over a departure window show the spread."
+        f"{number:,} of {_counted(lines, 'line runs', 'lines run')} by headway, without fixed times: by default they "
+        "depart at the beginning of each headway; headways='average' or 'random' of Transportation assume no times."
     )
 
 

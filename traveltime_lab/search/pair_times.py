@@ -77,6 +77,8 @@ def pair_times(query: Query, pairs: Pairs, limit: int, *, n_best: int = 1, engin
     """
     transit = query.transit
     if transit is None or not transit.window or not transit.with_least:
+        if transit is not None and n_best > 1:
+            transit.check_headways("several trips of a window")
         labels, spread = _every(query, pairs, limit, engine)
         return PairTimes(pairs, labels, None, spread)
     spread = None

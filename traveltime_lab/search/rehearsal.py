@@ -109,6 +109,7 @@ _THERE = _places((30.0, 1500.0), (700.0, 760.0), (1500.0, 40.0))
 #: A number of points from which walks around all stops are computed.
 _MANY = _places(*((30.0 * i, 1500.0) for i in range(FEW + 1)))
 _TRANSIT_MODES = ("public_transport", "cycling+public_transport", "driving+public_transport")
+_BY_HEADWAY = {"type": "public_transport", "headways": "average"}
 #: A departure time and an arrival time.
 _MOMENTS: tuple[dict[str, Any], ...] = ({"departure_time": _MORNING}, {"arrival_time": _MORNING})
 
@@ -167,6 +168,7 @@ def _transit_tables(network: Network) -> None:
             time_filter(network, _HERE, _THERE, window=1200, max_results=3, **how)
             time_filter(network, _HERE, _THERE, window=1200, percentiles=(50, 90), properties=("share",), **how)
     time_filter(network, _HERE, _THERE, travel_time=3600, transportation=_TRANSIT_MODES[0], departure_time=[_MORNING])
+    time_filter(network, _HERE, _THERE, travel_time=3600, transportation=_BY_HEADWAY, **_MOMENTS[0])
 
 
 def _transit_areas(network: Network) -> None:
@@ -187,6 +189,7 @@ def _transit_ways(network: Network) -> None:
             routes(network, _HERE, _THERE, window=1200, max_results=3, **how)
             for limit in (60, 3600):
                 explain(network, _HERE, _THERE.iloc[[0]], travel_time=limit, **how)
+    routes(network, _HERE, _THERE, transportation=_BY_HEADWAY, **_MOMENTS[0])
 
 
 _PARTS: dict[str, Callable[[Network], None]] = {

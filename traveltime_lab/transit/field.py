@@ -379,7 +379,9 @@ def _stop_times(query: TransitQuery, snaps: Snaps) -> Int32Array:
     if together is not None and (query.percents or not query.window):
         times = together.stop_times(links)
     elif query.percents:
-        times = search.stop_times_by_moment(links.of(0), query.samples(search), query.options, is_arrival=is_arrival)
+        times = query.sampled_times(links.of(0))
+    elif not query.has_exact_headways:
+        times = query.sampled_times(links.of(0)).min(axis=0)[None]
     elif query.window:
         times = search.window_stop_times(
             links, query.at(search), query.window * 1000, query.options, is_arrival=is_arrival, step=1000

@@ -34,13 +34,14 @@ from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.pairs import Pairs
 from traveltime_lab.streets.paths import paths, without_repeats
 from traveltime_lab.streets.snapping import STOP_SNAPPING, Snaps
+from traveltime_lab.transit.average_headways import Waits
 from traveltime_lab.transit.fares import PaidRide, fare_book
-from traveltime_lab.transit.legs import Itineraries
+from traveltime_lab.transit.legs import Itineraries, leg_forest
 from traveltime_lab.transit.query import TransitQuery
-from traveltime_lab.transit.raptor import TransitSearch
 from traveltime_lab.transit.ride_lengths import straight_cm, trip_lines
 from traveltime_lab.transit.route_types import VEHICLE_WORDS, route_mode
 from traveltime_lab.transit.stop_links import linked_stops
+from traveltime_lab.transit.stop_reach import array
 from traveltime_lab.transit.timetable import Timetable
 from traveltime_lab.transit.trip_table import TripTable
 
@@ -85,13 +86,14 @@ def transit_routes(query: TransitQuery, pairs: Pairs, moments: Sequence[dt.datet
         Its label is that of `traveltime_lab.transit.travel_times.label_blocks`, with the length of the route in the
         lower half.
     """
+    query.check_headways("routes", ("exact", "average"))
     is_arrival = query.is_arrival
     builder = ItineraryBuilder(query, pairs)
     searched = pairs.reversed() if is_arrival else pairs
     near_of, far_of = searched.origin_of, searched.destination_of
     egress_links = query.links(searched.ends, is_origin=is_arrival)
     search, options = query.search(), query.options
-    begin = query.at(search)
+    table, begin = search.table, query.at(search)
     offsets = np.zeros(near_of.size, np.int64)
     if moments is not None:
         offsets[:] = [round((when.timestamp() - query.moment.timestamp()) * 1000) for when in moments]
@@ -107,10 +109,18 @@ def transit_routes(query: TransitQuery, pairs: Pairs, moments: Sequence[dt.datet
             links = query.links(searched.starts.one(here), is_origin=not is_arrival)
         when = query.moment if moments is None else moments[int(rows[0])]
         moment = begin + int(offsets[rows[0]])
-        times = search.stop_times(links, moment, options, is_arrival=is_arrival)[0]
+        waits = None
+        if query.has_exact_headways:
+            times = search.stop_times(links, moment, options, is_arrival=is_arrival)[0]
+        else:
+            rounds, waits = query.average().rounds(links.of(0), moment, options, is_arrival=is_arrival)
+            times, table = rounds.times_at(np.arange(search.table.n_stops)), rounds.table
         best = {int(pair): _best_stop(times, egress_links, int(far_of[pair])) for pair in rows}
         stops = sorted({stop for stop, _ in best.values() if stop >= 0})
-        _, journeys = search.journeys((links.stops, links.ms), moment, stops, options, is_arrival=is_arrival)
+        if waits is None:
+            _, journeys = search.journeys((links.stops, links.ms), moment, stops, options, is_arrival=is_arrival)
+        else:
+            journeys = leg_forest(rounds, array(stops, np.int32)).itineraries()
         direct = builder.on_foot(pairs.take(rows))
         for k, pair in enumerate(rows.tolist()):
             checkpoint()
@@ -123,7 +133,8 @@ def transit_routes(query: TransitQuery, pairs: Pairs, moments: Sequence[dt.datet
                 legs, total = walked[0], walk_ms
                 route = timed(legs, when, is_arrival=is_arrival, fares=unpaid(legs))
             else:
-                route, total = builder.ridden(search, journeys, stops.index(stop), pair, ms, when), ms
+                rides = Rides(table, journeys, waits)
+                route, total = builder.ridden(rides, stops.index(stop), pair, ms, when), ms
             centimetres = sum(round(leg.distance * 100.0) for leg in route.legs)
             yield Found(pair, route, label_parts.from_ms(int(total)) + centimetres)
         advance(rows.size)
@@ -143,6 +154,37 @@ def _best_stop(times: Int32Array, links: StopLinks, point: int) -> tuple[int, in
 
 def _stop(snaps: Snaps, stop: int) -> _End:
     return snaps.take(np.array([stop])), STOP_SNAPPING
+
+
+class Rides(NamedTuple):
+    """
+    Transit legs of itineraries.
+
+    Attributes
+    ----------
+    table : TripTable
+    journeys : Itineraries
+        Whose trip instances are those of the table.
+    waits : Waits, optional
+        Which of them run by headway.
+    """
+
+    table: TripTable
+    journeys: Itineraries
+    waits: Waits | None
+
+    def headway(self, ride: int) -> int:
+        """Return the headway of a ride in seconds, 0 for a trip with times."""
+        return 0 if self.waits is None else int(self.waits.headway[self.journeys.board_run[ride]])
+
+    def ends(self, ride: int) -> tuple[int, int]:
+        """Return the departure and the arrival of a ride in POSIX seconds."""
+        leaves, arrives = int(self.journeys.departure[ride]), int(self.journeys.arrival[ride])
+        if self.waits is not None:
+            wait = int(self.waits.ms[self.journeys.board_run[ride]])
+            leaves, arrives = (leaves, arrives - wait) if self.waits.is_arrival else (leaves + wait, arrives)
+        # Times of trips are whole seconds, averages are not.
+        return self.table.reference + round(leaves / 1000), self.table.reference + round(arrives / 1000)
 
 
 class ItineraryBuilder:
@@ -204,11 +246,9 @@ class ItineraryBuilder:
 
     # Transit
 
-    def ridden(
-        self, search: TransitSearch, journeys: Itineraries, row: int, pair: int, ms: int, moment: dt.datetime
-    ) -> Route:
+    def ridden(self, rides_of: Rides, row: int, pair: int, ms: int, moment: dt.datetime) -> Route:
         """Return the route of a pair with the transit legs of an itinerary that departs, or arrives, at a moment."""
-        query, means, table = self.query, self.query.transportation, search.table
+        query, means, (table, journeys, _) = self.query, self.query.transportation, rides_of
         rides = range(int(journeys.indptr[row]), int(journeys.indptr[row + 1]))
         first, last = int(journeys.board_stop[rides[0]]), int(journeys.alight_stop[rides[-1]])
         pairs, at = self.pairs, [pair]
@@ -248,10 +288,12 @@ class ItineraryBuilder:
                     walked = self._stop_walk(a, b, spare)
                     legs.extend(walked)
                     now += sum(leg.travel_time for leg in walked)
-            leaves = reference + int(journeys.departure[ride]) // 1000
-            arrives = reference + int(journeys.arrival[ride]) // 1000
+            headway, (leaves, arrives) = rides_of.headway(ride), rides_of.ends(ride)
+            leaves = max(leaves, round(now)) if headway else leaves
             calls = self._calls(table, journeys, ride)
             ridden = self._ride_legs(table, calls, leaves, arrives, round(now))
+            if headway:
+                ridden = (_by_headway(ridden[0], headway),)
             paid.append(
                 PaidRide.of(
                     self.timetable,
@@ -373,6 +415,14 @@ class ItineraryBuilder:
         lng, lat = self._coordinates(stop)
         stop_id = str(self.timetable.stops["stop_id"].iat[stop])
         return StopCall(stop_id, self._name(stop), lng, lat, dt.datetime.fromtimestamp(when, self.zone))
+
+
+def _by_headway(leg: Leg, headway: int) -> Leg:
+    """Return the leg of a service by headway."""
+    assert leg.ride is not None
+    minutes = f"{headway // 60} min" + (f" {headway % 60} s" if headway % 60 else "")
+    text = f"{leg.directions} (every {minutes}; times are averages)"
+    return replace(leg, directions=text, ride=replace(leg.ride, headway=headway))
 
 
 def _line(coordinates: FloatArray) -> shapely.LineString:

@@ -103,6 +103,8 @@ class LegForest:
         Whether `before` comes later in travel order.
     rides : Itineraries
         The legs, whose `indptr` is meaningless.
+    table : TripTable
+        The table of their trip instances.
     """
 
     last: Int32Array
@@ -111,6 +113,7 @@ class LegForest:
     search_of: IndexArray
     is_arrival: bool
     rides: Itineraries
+    table: TripTable
 
     def itineraries(self) -> Itineraries:
         """Return the legs of each journey in travel order."""
@@ -178,4 +181,6 @@ def forest_of(
         np.zeros(1, np.int64), board_run, board_position, alight_run, alight_position, board_stop, alight_stop,
         t.departure[leaves], t.arrival[arrives],
     )  # fmt: skip
-    return LegForest(last, before, change, np.repeat(np.arange(first.size - 1), np.diff(first)), is_arrival, rides)
+    return LegForest(
+        last, before, change, np.repeat(np.arange(first.size - 1), np.diff(first)), is_arrival, rides, table
+    )

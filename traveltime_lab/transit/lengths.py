@@ -307,7 +307,8 @@ class JourneyLengths:
             With moments in milliseconds after the reference of the search.
         """
         sides, is_arrival = (self.near.links, self.far.links), self.query.is_arrival
-        found = self.search.fastest(*sides, searches, self.query.options, is_arrival=is_arrival)
+        search = self.search if self.query.has_exact_headways else self.query.average()
+        found = search.fastest(*sides, searches, self.query.options, is_arrival=is_arrival)
         return Fastest(searches.points, searches.targets, *found)
 
     def fastest_of(self, rounds: Rounds) -> Fastest:
@@ -410,7 +411,7 @@ class JourneyLengths:
 
     def _calls(self, forest: LegForest) -> tuple[Int64Array, Int64Array]:
         """Return the trips of all rides; see `traveltime_lab.kernels.transit.ride_lines.ride_calls`."""
-        rides, table, layer = forest.rides, self.search.table, self.query.layer
+        rides, table, layer = forest.rides, forest.table, self.query.layer
         indptr, calls = ride_lines.ride_calls(
             trip_lines(layer), known_lengths(layer), array(table.instance_trip, np.int32),
             array(table.stay_instance, np.int32),

@@ -3,7 +3,7 @@ Compute the metres by mode and the prices of journeys without building routes.
 
 They equal those of the routes of `traveltime_lab.transit.itineraries`: the legs are those of
 `traveltime_lab.transit.lengths`, each with its mode. Ways to the first stop by bicycle may use ferries of the street
-network, which lengths do not distinguish; where there are any, routes are built.
+network, which lengths do not distinguish; where there are any, and with average headways, routes are built.
 """
 
 from __future__ import annotations
@@ -76,7 +76,8 @@ def outlines(
     found: list[Outline | None] = [None] * len(pairs)
     if not found:
         return found
-    if query.transportation.access.uses_ferry and _has_ferries(query.layer.streets):
+    is_by_ferry = query.transportation.access.uses_ferry and _has_ferries(query.layer.streets)
+    if is_by_ferry or not query.has_exact_headways:
         for pair, route, _ in transit_routes(query, pairs, moments):
             found[pair] = Outline(route.distance_breakdown, None if route.fares is None else route.fares.totals)
         return found

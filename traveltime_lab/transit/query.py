@@ -25,16 +25,20 @@ from zoneinfo import ZoneInfo
 import numpy as np
 
 from traveltime_lab._arrays import FloatArray, Int32Array, Int64Array
-from traveltime_lab.errors import InputError, MomentError, NoServiceError
+from traveltime_lab.errors import InputError, MomentError, NoServiceError, UnsupportedError
 from traveltime_lab.kernels.records import StopLinks
+from traveltime_lab.kernels.unreached import NEVER
 from traveltime_lab.moments import TypicalMoment
 from traveltime_lab.question import HasQuestion, Question
 from traveltime_lab.rounding import most_ms
+from traveltime_lab.runtime.interrupts import checkpoint
 from traveltime_lab.runtime.memo import Derived
 from traveltime_lab.runtime.shared import shared, shared_by
 from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.snapping import CAN_ARRIVE, CAN_LEAVE, Snaps, snap_points
 from traveltime_lab.transit import stop_links
+from traveltime_lab.transit.average_headways import AverageSearch, headway_table
+from traveltime_lab.transit.headway_draws import Draw
 from traveltime_lab.transit.layer import TransitLayer
 from traveltime_lab.transit.raptor import TransitOptions, TransitSearch
 from traveltime_lab.transit.route_types import check_modes, ridden_routes
@@ -49,6 +53,11 @@ SAMPLE_S: Final = 60
 
 #: Prepared trip tables by vehicles, modes of routes, walking speed, longest walk between vehicles, and interval.
 _SEARCHES = Derived[tuple[str, tuple[str, ...], float | None, int, int, int], TransitSearch]("trip tables", kept=6)
+#: The same for the draws of random headways, by seed and number of draws, too. They take as much memory as that many
+#: tables, so that only those of the latest query are kept.
+_DRAWS = Derived[tuple[Any, ...], tuple[TransitSearch, ...]]("drawn trip tables", kept=1)
+#: The same for average headways.
+_AVERAGES = Derived[tuple[Any, ...], AverageSearch]("trip and headway tables", kept=6)
 #: Hours of ``"weekday_morning"``, the contract's period between 8 and 9 (docs/contract.md, 4.9).
 DEPARTURE_HOUR: Final = 8
 ARRIVAL_HOUR: Final = 9
@@ -103,9 +112,29 @@ class TransitQuery(HasQuestion):
         """
         Whether to compute the least travel time over all departures of the window.
 
-        Otherwise it is that of the departures that percentiles and shares are computed from.
+        Otherwise it is that of the departures that percentiles and shares are computed from, as with headways that are
+        random or average.
         """
-        return self.question.with_least
+        return self.question.with_least and self.has_exact_headways
+
+    @property
+    def has_exact_headways(self) -> bool:
+        """Whether services by headway run at fixed times, which are the same in each search."""
+        return self.transportation.headways == "exact"
+
+    def check_headways(self, what: str, allowed: tuple[str, ...] = ("exact",)) -> None:
+        """
+        Raise an error if something cannot be computed with the option `headways`.
+
+        Raises
+        ------
+        UnsupportedError
+        """
+        given = self.transportation.headways
+        if given not in allowed:
+            names = " or ".join(repr(name) for name in allowed)
+            msg = f"{what} cannot be computed with headways={given!r}; use headways={names}"
+            raise UnsupportedError(msg)
 
     def asking(self, **changes: Any) -> TransitQuery:
         """Return the query with changes of its question."""
@@ -163,21 +192,53 @@ class TransitQuery(HasQuestion):
         """
         Return the search of the trip instances in the interval of the query, with times in milliseconds.
 
-        With `moments`, the interval is that of the same question at all of these, which are in ascending order.
+        With `moments`, the interval is that of the same question at all of these, which are in ascending order. With
+        random headways it is that of the first draw; with average ones it lacks the services by headway.
         """
+        if self.transportation.headways == "random":
+            return self.draws()[0]
+        if self.transportation.headways == "average":
+            return self.average().scheduled
         first, last = self.hours
         if moments:
             first, last = self.asking(moment=moments[0]).hours[0], self.asking(moment=moments[-1]).hours[1]
-        means = self.transportation
-        key = (means.vehicles, means.modes, means.egress.speed, means.transfer_walking_time, first, last)
-        return _SEARCHES.of(self.layer, key, lambda: TransitSearch(self._table(first, last)))
+        return _SEARCHES.of(self.layer, self._key(first, last), lambda: TransitSearch(self._table(first, last)))
 
-    def _table(self, first: int, last: int) -> TripTable:
-        """Return the trip instances of an interval with times in milliseconds."""
+    def draws(self) -> tuple[TransitSearch, ...]:
+        """Return the search of each draw of random headways; see `search`."""
+        first, last = self.hours
+        seed, of = self.transportation.headway_seed, self.transportation.headway_draws
+
+        def draw(number: int) -> TransitSearch:
+            checkpoint()
+            return TransitSearch(self._table(first, last, headways=Draw(seed, number, of)))
+
+        return _DRAWS.of(self.layer, (*self._key(first, last), seed, of), lambda: tuple(map(draw, range(of))))
+
+    def average(self) -> AverageSearch:
+        """Return the search with average headways; see `search`."""
+        first, last = self.hours
+        timetable = self.layer.timetable
+
+        def make() -> AverageSearch:
+            is_used = ridden_routes(timetable.routes, self.transportation)
+            scheduled = TransitSearch(self._table(first, last, headways=False))
+            return AverageSearch(scheduled, headway_table(timetable, first, last, is_used=is_used))
+
+        return _AVERAGES.of(self.layer, self._key(first, last), make)
+
+    def _key(self, first: int, last: int) -> tuple[str, tuple[str, ...], float | None, int, int, int]:
+        """Return the key of trip tables of an interval in POSIX seconds."""
+        means = self.transportation
+        return means.vehicles, means.modes, means.egress.speed, means.transfer_walking_time, first, last
+
+    def _table(self, first: int, last: int, headways: Draw | bool = True) -> TripTable:
+        """Return the trip instances of an interval with times in milliseconds; see `trip_table`."""
         timetable = self.layer.timetable
         is_used = ridden_routes(timetable.routes, self.transportation)
         changes = stop_links.changes(self.layer, self.stops, self.transportation.transfer_walking_time)
-        return trip_table(timetable, first, last, is_used=is_used, changes=changes).in_milliseconds()
+        found = trip_table(timetable, first, last, is_used=is_used, changes=changes, headways=headways)
+        return found.in_milliseconds()
 
     @property
     def stops(self) -> LinkedStops:
@@ -190,7 +251,7 @@ class TransitQuery(HasQuestion):
         means = self.transportation
         return TransitOptions(most_ms(self.limit), means.max_changes, means.pt_change_delay * 1000)
 
-    def at(self, search: TransitSearch) -> int:
+    def at(self, search: TransitSearch | AverageSearch) -> int:
         """Return the moment in milliseconds after the reference of a search."""
         return round(self.moment.timestamp() * 1000) - search.table.reference * 1000
 
@@ -199,15 +260,83 @@ class TransitQuery(HasQuestion):
         """Whether the travel times of single departures of the window are needed."""
         return bool(self.percents) or self.with_share
 
-    @property
-    def n_samples(self) -> int:
-        """Number of `samples`."""
-        return -(-max(self.window, 1) // SAMPLE_S)
-
-    def samples(self, search: TransitSearch) -> Int64Array:
+    def samples(self, search: TransitSearch | AverageSearch) -> Int64Array:
         """Return the departures (or arrivals) that percentiles are computed from, as `at` does."""
         steps = np.arange(0, max(self.window, 1), SAMPLE_S, dtype=np.int64) * 1000
         return self.at(search) + (-steps if self.is_arrival else steps)
+
+    @property
+    def n_samples(self) -> int:
+        """Number of travel times that percentiles are computed from; see `sampled_times`."""
+        return self._n_departures * self.draws_of_each
+
+    @property
+    def draws_of_each(self) -> int:
+        """Number of draws of headways in which each departure of the window is searched, 1 if nothing is random."""
+        n_draws = self.transportation.headway_draws if self.transportation.headways == "random" else 1
+        return -(-n_draws // self._n_departures)
+
+    @property
+    def _n_departures(self) -> int:
+        return max(1, -(-self.window // SAMPLE_S))
+
+    def sampled_times(self, access: tuple[Int32Array, Int32Array]) -> Int32Array:
+        """
+        Return the travel times between one point and all stops that percentiles are computed from.
+
+        There is one for each minute of the window. With random headways the departures meet the draws in turn: each
+        departure is searched in the same number of draws, at least one, and each draw with at least one departure.
+
+        Parameters
+        ----------
+        access : pair of int32 arrays of shape (n_links,)
+            Stops and times of the point, ms.
+
+        Returns
+        -------
+        int32 array of shape (n_samples, n_stops), ms
+            `NEVER` beyond the limit.
+        """
+        options, is_arrival = self.options, self.is_arrival
+        if self.transportation.headways != "random":
+            search = self.average() if self.transportation.headways == "average" else self.search()
+            return search.stop_times_by_moment(access, self.samples(search), options, is_arrival=is_arrival)
+        draws = self.draws()
+        moments = self.samples(draws[0])
+        times = np.empty((self.n_samples, draws[0].table.n_stops), np.int32)
+        moment_of = np.repeat(moments, self.draws_of_each)
+        for number, search in enumerate(draws):
+            mine = slice(number, None, len(draws))
+            times[mine] = search.stop_times_by_moment(access, moment_of[mine], options, is_arrival=is_arrival)
+        return times
+
+    def times_between(self, near: StopLinks, far: StopLinks, steps: Int64Array) -> Int32Array:
+        """
+        Return the travel times by transit between a point and another at several moments.
+
+        Parameters
+        ----------
+        near, far : StopLinks
+            Links of one point each, on the search side and on the other.
+        steps : int64 array of shape (n_moments,), ms
+            Moments after that of the query.
+
+        Returns
+        -------
+        int32 array of shape (n_moments,), ms
+            `NEVER` beyond the limit.
+        """
+        options, is_arrival = self.options, self.is_arrival
+        if self.transportation.headways == "average":
+            average = self.average()
+            moments = self.at(average) + steps
+            at_stops = average.stop_times_by_moment(near.of(0), moments, options, is_arrival=is_arrival)
+            stops, ms = far.of(0)
+            times = (at_stops[:, stops].astype(np.int64) + ms).min(axis=1, initial=NEVER)
+            return np.where(times <= options.travel_limit, times, NEVER).astype(np.int32)
+        search = self.search()
+        found = search.window_times(near.of(0), self.at(search) + steps, far, options, is_arrival=is_arrival)
+        return found[:, 0]
 
     # Links between points and stops
 
@@ -279,6 +408,12 @@ def transit_query(layer: TransitLayer | None, question: Question) -> TransitQuer
         msg = f"transportation {kind!r} needs departure_time or arrival_time: timetables differ by date and hour"
         raise MomentError(msg)
     check_modes(layer.timetable.routes, question.transportation)
+    if question.transportation.headways == "random" and question.limit and not question.window:
+        msg = (
+            "headways='random' requires a window, over whose departures and draws the results are; give one, such as "
+            "window=3600, or headways='average' for one moment"
+        )
+        raise InputError(msg)
     name = "arrival_time" if question.is_arrival else "departure_time"
     if isinstance(moment, TypicalMoment):
         name = f"{name} ({moment.value})"

@@ -192,9 +192,9 @@ class TransitSearch:
         state = range_raptor.window_state(lines, options.max_rides)
         out = np.full((access.n_points, self.table.n_stops), NEVER, np.int32)
         for point in range(access.n_points):
-            seeds = _seeds(access.of(point))
+            seeds = seeds_of(access.of(point))
             search_state.reset(state)
-            for some in _in_parts(_events(lines, seeds, starts[point], width, step)):
+            for some in parts_of(_events(lines, seeds, starts[point], width, step)):
                 range_raptor.window_least(lines, state, seeds, some, options.limits, out[point])
         return out
 
@@ -236,12 +236,12 @@ class TransitSearch:
         out_start = out.copy()
         direct = _direct(direct_time, out.shape[:2], options)
         for point in range(access.n_points):
-            seeds, begin = _seeds(access.of(point)), int(starts[point])
+            seeds, begin = seeds_of(access.of(point)), int(starts[point])
             progress = range_raptor.new_progress(direct[point], options.travel_limit)
             best = out[point], out_start[point]
             events = _events(lines, seeds, starts[point], width, step)
             search_state.reset(state)
-            for some in _in_parts(events):
+            for some in parts_of(events):
                 range_raptor.window_best(
                     lines,
                     state,
@@ -288,15 +288,15 @@ class TransitSearch:
             Rows in the order of `moments`.
         """
         lines = self.lines(is_arrival)
-        starts, order = _falling(moments, is_arrival)
+        starts, order = falling(moments, is_arrival)
         reach = egress if isinstance(egress, StopReach) else StopReach.of(egress, self.table.n_stops)
         state = range_raptor.window_state(lines, options.max_rides)
         direct = _direct(direct_time, (reach.n_targets,), options)
         found = np.empty((starts.size, reach.n_targets), np.int32)
         arrival = np.full(reach.n_targets, NEVER, np.int32)
-        seeds = _seeds(access)
+        seeds = seeds_of(access)
         search_state.reset(state)
-        for some, rows in zip(_in_parts(starts), _in_parts(found), strict=True):
+        for some, rows in zip(parts_of(starts), parts_of(found), strict=True):
             range_raptor.window_times(lines, state, seeds, some, options.limits, reach.ports, direct, arrival, rows)
         out = np.empty_like(found)
         out[order] = found
@@ -319,12 +319,12 @@ class TransitSearch:
             Rows in the order of `moments`.
         """
         lines = self.lines(is_arrival)
-        starts, order = _falling(moments, is_arrival)
+        starts, order = falling(moments, is_arrival)
         state = range_raptor.window_state(lines, options.max_rides)
         found = np.empty((starts.size, self.table.n_stops), np.int32)
-        seeds = _seeds(access)
+        seeds = seeds_of(access)
         search_state.reset(state)
-        for some, rows in zip(_in_parts(starts), _in_parts(found), strict=True):
+        for some, rows in zip(parts_of(starts), parts_of(found), strict=True):
             range_raptor.window_stops(lines, state, seeds, some, options.limits, rows)
         out = np.empty_like(found)
         out[order] = found
@@ -363,9 +363,9 @@ class TransitSearch:
     ) -> Rounds:
         """Search from one point, and keep the state that reconstructs journeys; see `stop_times`."""
         lines, back = self.lines(is_arrival), self.lines(not is_arrival)
-        start = int(_moments(np.array([moment]), is_arrival)[0])
+        start = int(turned(np.array([moment]), is_arrival)[0])
         with self._state(is_arrival) as state:
-            best, ready = raptor.search_rounds(lines, state, _seeds(access), start, options.limits)
+            best, ready = raptor.search_rounds(lines, state, seeds_of(access), start, options.limits)
         return Rounds(self.table, lines, back, best, ready, start, options.change_delay, is_arrival)
 
     def fastest(
@@ -393,7 +393,7 @@ class TransitSearch:
         """
         lines, back = self.lines(is_arrival), self.lines(not is_arrival)
         typed = Searches(
-            array(searches.points, np.int64), _moments(searches.starts, is_arrival), array(searches.limits, np.int32),
+            array(searches.points, np.int64), turned(searches.starts, is_arrival), array(searches.limits, np.int32),
             array(searches.indptr, np.int64), array(searches.targets, np.int64), array(searches.bounds, np.int32),
         )  # fmt: skip
         with self._state(is_arrival) as state:
@@ -422,10 +422,10 @@ class TransitSearch:
                 f"links refer to stops {access.stops.min()} to {access.stops.max()}; the table has {self.table.n_stops}"
             )
             raise InputError(msg)
-        return _moments(np.broadcast_to(np.asarray(moments, np.int64), (access.n_points,)), is_arrival)
+        return turned(np.broadcast_to(np.asarray(moments, np.int64), (access.n_points,)), is_arrival)
 
 
-def _moments(moments: Int64Array, is_arrival: bool) -> Int32Array:
+def turned(moments: Int64Array, is_arrival: bool) -> Int32Array:
     """Return moments in the direction of a search."""
     if moments.size and max(-int(moments.min()), int(moments.max())) >= NEVER // 4:
         msg = f"moments are too far from the reference of the trip table; got {moments.min()} to {moments.max()}"
@@ -433,16 +433,16 @@ def _moments(moments: Int64Array, is_arrival: bool) -> Int32Array:
     return (-moments if is_arrival else moments).astype(np.int32)
 
 
-def _falling(moments: npt.ArrayLike, is_arrival: bool) -> tuple[Int32Array, IndexArray]:
+def falling(moments: npt.ArrayLike, is_arrival: bool) -> tuple[Int32Array, IndexArray]:
     """Return moments in the direction of a search, latest first, and their original positions."""
     when = np.atleast_1d(np.asarray(moments, np.int64))
     order = np.argsort(when, kind="stable")
     if not is_arrival:
         order = order[::-1]
-    return _moments(when[order], is_arrival), order
+    return turned(when[order], is_arrival), order
 
 
-def _seeds(access: tuple[Int32Array, Int32Array]) -> Seeds:
+def seeds_of(access: tuple[Int32Array, Int32Array]) -> Seeds:
     """Return the access stops and times of one point as kernels take them."""
     return Seeds(array(access[0], np.int32), array(access[1], np.int32))
 
@@ -458,7 +458,7 @@ def _events(lines: Lines, seeds: Seeds, begin: np.int32, width: int, step: int) 
     return found
 
 
-def _in_parts(rows: Int32Array) -> Iterator[Int32Array]:
+def parts_of(rows: Int32Array) -> Iterator[Int32Array]:
     """Yield a few rows at a time, as long as the search is not cancelled."""
     for first in range(0, len(rows), _STARTS_AT_ONCE):
         checkpoint()

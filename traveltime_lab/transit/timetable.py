@@ -27,12 +27,14 @@ from traveltime_lab._arrays import (
     Int32Array,
     Int64Array,
     UInt8Array,
+    UInt64Array,
 )
 from traveltime_lab._digests import digest, parts_of
 from traveltime_lab.errors import InputError, NoServiceError
 from traveltime_lab.runtime.forks import cached_property
 from traveltime_lab.runtime.warnings import warn, warnings_to
 from traveltime_lab.transit.calendar import Services, day_origin
+from traveltime_lab.transit.headway_draws import row_keys
 from traveltime_lab.transit.hot_columns import HotColumns
 from traveltime_lab.transit.timetable_report import facts_of
 
@@ -146,7 +148,7 @@ class Timetable:
         CSR of the lines of shapes in EPSG:4326, with ``shape_dist_traveled``.
     frequency_trip, frequency_start, frequency_end, frequency_headway, frequency_exact : int32 and bool arrays
         Rows of frequencies.txt: trips that are repeated from start to before end (s). Departures are at
-        start + k * headway, which is assumed for rows without exact times, too.
+        start + k * headway, which is assumed for rows without exact times, too, unless a search has other `headways`.
     notes : list of dict
         Rows that were dropped or noted while reading, by feed.
     feed_spans : tuple of (int, int), optional
@@ -252,6 +254,11 @@ class Timetable:
             last_arrival=last,
             is_repeated=is_repeated,
         )
+
+    @cached_property
+    def frequency_keys(self) -> UInt64Array:
+        """For each row of frequencies.txt a number that its draws depend on."""
+        return row_keys(self)
 
     @cached_property
     def fingerprint(self) -> str:

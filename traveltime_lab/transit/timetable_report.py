@@ -8,6 +8,7 @@ import datetime as dt
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+import pandas as pd
 
 if TYPE_CHECKING:
     from traveltime_lab.transit.timetable import Timetable
@@ -43,6 +44,39 @@ def facts_of(timetable: Timetable) -> dict[str, Any]:
             **(timetable.notes[i] if i < len(timetable.notes) else {}),
         }
     return facts
+
+
+def days_left(timetable: Timetable, day: dt.date) -> pd.DataFrame:
+    """Return the dates with service of each feed, and the days that are left on a day; see `Report.expiry`."""
+    dates = timetable.dates()
+    left = [None if last is None else (last - day).days for last in dates["last"]]
+    table = pd.DataFrame({"feed": list(timetable.report())})
+    table["first"], table["last"] = dates["first"].to_numpy(object), dates["last"].to_numpy(object)
+    return table.assign(days_left=pd.array(left, dtype="Int64"))
+
+
+def headway_lines(timetable: Timetable) -> pd.DataFrame:
+    """Return the lines that run by headway without exact times; see `Report.headways`."""
+    rows = np.flatnonzero(~timetable.frequency_exact)
+    route = timetable.hot.trip_route[timetable.frequency_trip[rows]]
+    order = np.argsort(route, kind="stable")
+    mine, first = np.unique(route[order], return_index=True)
+    routes, labels = timetable.routes.iloc[mine], np.array([*timetable.report()], object)
+    headway = timetable.frequency_headway[rows][order].astype(np.int64)
+    least, most = (fn.reduceat(headway, first) if mine.size else headway for fn in (np.minimum, np.maximum))
+    names = routes["route_short_name"].to_numpy(object), routes["route_long_name"].to_numpy(object)
+    with_times = np.bincount(timetable.hot.trip_route[~timetable.hot.is_repeated], minlength=len(timetable.routes))
+    return pd.DataFrame(
+        {
+            "feed": labels[routes["feed_idx"].to_numpy()],
+            "route_id": routes["route_id"].to_numpy(object),
+            "line": [short or long or "" for short, long in zip(*names, strict=True)],
+            "mode": routes["mode"].to_numpy(object),
+            "least_headway": least,
+            "most_headway": most,
+            "trips_with_times": with_times[mine].astype(np.int64),
+        }
+    )
 
 
 def _busiest_week(timetable: Timetable, feed: int) -> tuple[dt.date | None, list[int]]:

@@ -69,7 +69,7 @@ class Together:
             Values to be kept of a departure from one point.
         """
         sharing = shared_by()
-        if sharing is None or query.moment not in sharing.moments:
+        if sharing is None or query.moment not in sharing.moments or not query.has_exact_headways:
             return None
         most = _MOST_VALUES // max(1, n_values * query.n_samples * sharing.n_points)
         if most <= 1:

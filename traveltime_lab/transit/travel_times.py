@@ -77,7 +77,7 @@ def label_blocks(
     search_links = query.links(near, is_origin=not is_arrival)
     together = None if with_length else Together.of(query, len(far))
     search, options = query.search() if together is None else together.search(), query.options
-    moment, samples = query.at(search), query.samples(search)
+    moment = query.at(search)
     walks = shared("walks all the way", (near, far), lambda: _Walks.of(query, near, far), query.direct_limit)
     if with_length:
         blocks = _blocks_with_length(query, search, near, far, search_links, walks)
@@ -88,7 +88,7 @@ def label_blocks(
         for block, other in zip(blocks, spreads, strict=True):
             yield replace(block, spread=other.spread)
         return
-    n_readings = len(near) * (1 + (samples.size if query.has_spread else 0))
+    n_readings = len(near) * (1 + (query.n_samples if query.has_spread else 0))
     there = _reads(query, far, n_readings, together)
 
     def ride(part: slice) -> matrix.Block:
@@ -99,21 +99,17 @@ def label_blocks(
                 by_moment = [together.times(search_links, i, there) for i in range(part.start, part.stop)]
             else:
                 by_moment = [
-                    np.stack(
-                        [
-                            there.read(row)
-                            for row in search.stop_times_by_moment(
-                                access.of(i), samples, options, is_arrival=is_arrival
-                            )
-                        ]
-                    )
+                    np.stack([there.read(row) for row in query.sampled_times(access.of(i))])
                     for i in range(part.stop - part.start)
                 ]
             direct = walks.of_rows(part, np.stack([each.max(axis=0) for each in by_moment]))
             times = np.stack([each.min(axis=0) for each in by_moment])
             spread = _spread(query, by_moment, direct)
         if spread is None or query.with_least:
-            if query.window:
+            if not query.has_exact_headways:
+                rows = range(part.stop - part.start)
+                at_stops = np.stack([query.sampled_times(access.of(i)).min(axis=0) for i in rows])
+            elif query.window:
                 at_stops = search.window_stop_times(
                     access, moment, query.window * 1000, options, is_arrival=is_arrival, step=1000
                 )
@@ -134,7 +130,9 @@ def label_blocks(
             spread = matrix.Spread(spread.ms.transpose(1, 0, 2), spread.share.T)
         return matrix.Block(everyone, part, labels.T, spread)
 
-    yield from map_ahead(ride, row_blocks(len(near), len(far)))
+    # All samples of a block are in memory, with draws more than one of each departure.
+    n_each = query.draws_of_each if query.has_spread else 1
+    yield from map_ahead(ride, row_blocks(len(near), len(far) * n_each))
 
 
 def _reads(query: TransitQuery, far: Snaps, n_readings: int, together: Together | None) -> EgressSide:
@@ -155,9 +153,10 @@ def _blocks_with_length(
     query: TransitQuery, search: TransitSearch, near: Snaps, far: Snaps, search_links: StopLinks, walks: _Walks
 ) -> Iterator[matrix.Block]:
     """Yield the labels of all pairs with lengths, without percentiles; see `label_blocks`."""
+    query.check_headways(*(("lengths in a window",) if query.window else ("lengths", ("exact", "average"))))
     is_arrival, moment = query.is_arrival, query.at(search)
     first = None
-    if len(near) == 1 and not query.window:
+    if len(near) == 1 and not query.window and query.has_exact_headways:
         # A single search needs no list of links by point.
         first = search.rounds((search_links.stops, search_links.ms), moment, query.options, is_arrival=is_arrival)
     egress_links = query.links(far, is_origin=is_arrival, times=None if first is None else first.best[-1])
@@ -418,6 +417,7 @@ def window_itineraries(query: TransitQuery, pairs: Pairs, n_best: int, *, with_l
     with_length : bool, default False
         Whether to compute lengths.
     """
+    query.check_headways("the trips of a window")
     is_arrival = query.is_arrival
     searched = pairs.reversed() if is_arrival else pairs
     near, far, near_of, far_of = searched.starts, searched.ends, searched.origin_of, searched.destination_of

@@ -19,6 +19,7 @@ from traveltime_lab.errors import InputError, LimitError
 from traveltime_lab.kernels.transit import trip_instances
 from traveltime_lab.kernels.unreached import FORBIDDEN
 from traveltime_lab.transit.calendar import day_origin
+from traveltime_lab.transit.headway_draws import Draw, first_departures
 from traveltime_lab.transit.timetable import Timetable
 from traveltime_lab.transit.trip_table import TripTable
 
@@ -71,6 +72,7 @@ def trip_table(
     *,
     is_used: BoolArray | None = None,
     changes: Transfers | None = None,
+    headways: Draw | bool = True,
 ) -> TripTable:
     """
     Return the trip instances that run at some moment of an interval, on any service date.
@@ -84,6 +86,9 @@ def trip_table(
         Routes to use. Default: all.
     changes : Transfers, optional
         From `merge_transfers`, with walks along streets. Default: transfers of transfers.txt only.
+    headways : Draw or bool, default True
+        How rows of frequencies.txt with ``exact_times=0`` are read: with the departures of a draw, as with exact times
+        (True), or not at all (False).
 
     Raises
     ------
@@ -102,7 +107,7 @@ def trip_table(
     if changes is None:
         changes = merge_transfers(timetable, None)
     hot = timetable.hot
-    trip, date, shift = _runs_between(timetable, begin, end, is_used)
+    trip, date, shift = _runs_between(timetable, begin, end, is_used, headways)
     first = hot.first_departure[trip] + shift
     order = np.lexsort((date, trip, hot.last_arrival[trip] + shift, first, hot.trip_pattern[trip]))
     trip, date, shift = trip[order], date[order], shift[order]
@@ -147,18 +152,22 @@ def trip_table(
 
 
 def _runs_between(
-    timetable: Timetable, begin: int, end: int, is_used: BoolArray | None
+    timetable: Timetable, begin: int, end: int, is_used: BoolArray | None, headways: Draw | bool
 ) -> tuple[Int32Array, Int32Array, Int32Array]:
     """Return the trip, the service date and the shift (s after `begin`) of the instances that overlap an interval."""
     hot = timetable.hot
     is_open = np.ones(timetable.n_trips, np.bool_) if is_used is None else is_used[hot.trip_route]
     repeated = timetable.frequency_trip
     span = (hot.last_arrival - hot.first_departure)[repeated]
+
+    def later(rows: IndexArray, date: int) -> Int64Array | int:
+        return first_departures(timetable, rows, date, headways) if isinstance(headways, Draw) else 0
+
     trips, dates, shifts = [np.zeros(0, np.int32)], [np.zeros(0, np.int32)], [np.zeros(0, np.int32)]
     for number, zone in enumerate(timetable.zones):
         here = is_open & (hot.trip_zone == number)
         plain = here & ~hot.is_repeated
-        repeats = here[repeated]
+        repeats = here[repeated] & (timetable.frequency_exact | (headways is not False))
         earliest, latest = [], []
         if plain.any():
             earliest.append(int(hot.first_departure[plain].min()))
@@ -179,11 +188,49 @@ def _runs_between(
             shifts.append(np.full(trip.size, shift, np.int32))
             rows = np.flatnonzero(repeats & runs_today[repeated])
             if rows.size:
-                trip, repeat_shift = _repetitions(timetable, rows, span[rows], shift, end - begin)
+                trip, repeat_shift = _repetitions(timetable, rows, span[rows], shift, end - begin, later(rows, date))
                 trips.append(trip)
                 shifts.append(repeat_shift)
             dates.append(np.full(sum(map(len, trips)) - sum(map(len, dates)), date, np.int32))
     return np.concatenate(trips), np.concatenate(dates), np.concatenate(shifts)
+
+
+def active_rows(
+    timetable: Timetable, begin: int, end: int, is_used: BoolArray | None
+) -> tuple[IndexArray, Int32Array, Int64Array]:
+    """
+    Return the rows of frequencies.txt without exact times that run at some moment of an interval, on any service date.
+
+    Returns
+    -------
+    rows : intp array of shape (n_lines,)
+        A row for each of its service dates.
+    date : int32 array of shape (n_lines,)
+        Service date as proleptic ordinal.
+    shift : int64 array of shape (n_lines,), s
+        Beginning of the service date after `begin`.
+    """
+    hot, trip = timetable.hot, timetable.frequency_trip
+    is_open = ~timetable.frequency_exact
+    if is_used is not None:
+        is_open &= is_used[hot.trip_route[trip]]
+    latest = timetable.frequency_end.astype(np.int64) + (hot.last_arrival - hot.first_departure)[trip]
+    found: list[tuple[IndexArray, int, int]] = []
+    for number, zone in enumerate(timetable.zones):
+        here = np.flatnonzero(is_open & (hot.trip_zone[trip] == number))
+        if not here.size:
+            continue
+        first = begin - int(latest[here].max())
+        for date in _dates_between(first, end - int(timetable.frequency_start[here].min()), zone):
+            shift = day_origin(date, zone) - begin
+            is_run = timetable.services_on(date)[hot.trip_service[trip[here]]]
+            is_run &= (latest[here] + shift >= 0) & (timetable.frequency_start[here] + np.int64(shift) < end - begin)
+            found.append((here[is_run], date, shift))
+    counts = [rows.size for rows, _, _ in found]
+    rows = np.concatenate([np.zeros(0, np.intp), *(rows for rows, _, _ in found)])
+    dates = np.array([date for _, date, _ in found], np.int32)
+    shifts = np.array([shift for _, _, shift in found], np.int64)
+    return rows, np.repeat(dates, counts), np.repeat(shifts, counts)
 
 
 def _dates_between(begin: int, end: int, zone: str) -> list[int]:
@@ -195,10 +242,14 @@ def _dates_between(begin: int, end: int, zone: str) -> list[int]:
 
 
 def _repetitions(
-    timetable: Timetable, rows: IndexArray, span: Int32Array, shift: int, length: int
+    timetable: Timetable, rows: IndexArray, span: Int32Array, shift: int, length: int, later: Int64Array | int
 ) -> tuple[Int32Array, Int32Array]:
-    """Return the trips and shifts of the repetitions on a date that overlap an interval of `length` seconds."""
-    start, headway = timetable.frequency_start[rows].astype(np.int64), timetable.frequency_headway[rows]
+    """
+    Return the trips and shifts of the repetitions on a date that overlap an interval of `length` seconds.
+
+    The first departure of each row is `later` seconds after its start.
+    """
+    start, headway = timetable.frequency_start[rows].astype(np.int64) + later, timetable.frequency_headway[rows]
     until = timetable.frequency_end[rows]
     # Repetition k departs at start + k * headway, before `until` and the end, and arrives `span` later, not before 0.
     lowest = np.maximum(0, -((start + shift + span) // headway))

@@ -329,6 +329,13 @@ def _change_from_many(lines, state, row, n_touched, limit, change_delay):
 
 
 @kernel
+def scan_round(lines, state, n_marked, k, limit):
+    """Scan the patterns at the marked stops; return the number of touched stops. It is the first half of a round."""
+    row = min(k, state.best.shape[0] - 1)
+    return _scan_queue(lines, state, row, _queue_patterns(lines, state, row, n_marked), limit)
+
+
+@kernel
 def ride_round(lines, state, n_marked, k, limit, change_delay, is_last):
     """
     Run one round: scan the patterns at the marked stops, then relax transfers.
@@ -354,9 +361,15 @@ def ride_round(lines, state, n_marked, k, limit, change_delay, is_last):
     int
         Number of stops marked for the next round.
     """
+    n_touched = scan_round(lines, state, n_marked, k, limit)
+    return finish_round(lines, state, (n_marked, n_touched), k, limit, change_delay, is_last)
+
+
+@kernel
+def finish_round(lines, state, n_stops, k, limit, change_delay, is_last):
+    """Finish a round, given the numbers of marked and of touched stops; see `ride_round`."""
+    n_marked, n_touched = n_stops
     row = min(k, state.best.shape[0] - 1)
-    n_queued = _queue_patterns(lines, state, row, n_marked)
-    n_touched = _scan_queue(lines, state, row, n_queued, limit)
     fresh, marked = state.fresh, state.marked
     for i in range(n_marked):
         fresh[marked[i]] = NEVER

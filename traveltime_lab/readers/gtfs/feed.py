@@ -10,7 +10,7 @@ leaves a choice, this reader does the following:
 - Missing times are interpolated by ``shape_dist_traveled`` if all stop times between two timepoints have it, otherwise
   by the straight-line distances between stops.
 - ``frequencies.txt`` with ``exact_times=0`` gives departures at start_time + k * headway_secs, as with exact times
-  (assumed).
+  (assumed), unless the option ``headways`` of `Transportation` says otherwise.
 - ``pickup_type`` and ``drop_off_type`` 1 forbid boarding and alighting; 2 and 3 (by arrangement) allow it, as in
   OpenTripPlanner.
 - ``continuous_pickup`` and ``continuous_drop_off``, demand-responsive zones and pathways are not used.

@@ -16,11 +16,11 @@ import pandas as pd
 
 from traveltime_lab._checks import whole
 from traveltime_lab._keywords import explained_keywords
-from traveltime_lab.errors import InputError, NoServiceError
+from traveltime_lab.errors import InputError, NoServiceError, UnsupportedError
 from traveltime_lab.itinerary import Route
 from traveltime_lab.limits import MAX_TRAVEL_TIME_S
 from traveltime_lab.modes.snapping import Snapping
-from traveltime_lab.modes.transportation import Transportation
+from traveltime_lab.modes.transportation import Transportation, as_transportation
 from traveltime_lab.moments import TypicalMoment
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import Points, PointsLike, read_points
@@ -92,6 +92,8 @@ def explain(
         If the transportation is unknown.
     MomentError
         If a time does not exist or is ambiguous, or if it is missing for a type with a timetable.
+    UnsupportedError
+        If headways are random, or average with a window.
 
     Warns
     -----
@@ -139,6 +141,13 @@ def explain(
     >>> int(found["travel_time"].iloc[0])
     1907
     """
+    means = as_transportation(transportation)
+    if means.headways == "random":
+        msg = "explanations are of one trip, which headways='random' has not; use headways='average' or 'exact'"
+        raise UnsupportedError(msg)
+    if means.headways == "average" and window is not None:
+        msg = "explanations with headways='average' are of one moment; leave out window, or use headways='exact'"
+        raise UnsupportedError(msg)
     if isinstance(network, Network):
         points = [_one_point(origin, "origin", network), _one_point(destination, "destination", network)]
     given: dict[str, Any] = {

@@ -194,7 +194,8 @@ class Pair:
         """
         Return the itineraries within the limit that depart (or arrive) in an interval, in chronological order.
 
-        If many stops are reachable, as by car, times have a resolution of one minute and may include waiting.
+        If many stops are reachable, as by car, or with average headways, times have a resolution of one minute and may
+        include waiting.
         """
         moment = _shifted(begin, seconds) if question.is_arrival else begin
         query = self.query(replace(question, moment=moment, window=seconds))
@@ -208,16 +209,12 @@ class Pair:
             # Nothing but walking, which is possible at any time.
             walk = self.milliseconds(question.on_foot)
             return [] if walk is None else [Journey(walk, moment)]
-        if links.stops.size <= _MANY_STOPS:
+        if links.stops.size <= _MANY_STOPS and transit.has_exact_headways:
             found = travel_times.window_itineraries(transit, Pairs(starts, ends), _MANY)
             every = [Journey(label_parts.ms(int(ms)), at) for ms, at in zip(found.labels, found.moments, strict=True)]
             return sorted(every, key=lambda journey: journey.moment)
-        search = transit.search()
         steps = np.arange(0, seconds + 1, SAMPLE_S) * (-1 if question.is_arrival else 1)
-        times = search.window_times(
-            (links.stops, links.ms), transit.at(search) + steps * 1000, reach,
-            transit.options, is_arrival=question.is_arrival,
-        )[:, 0]  # fmt: skip
+        times = transit.times_between(links, reach, steps * 1000)
         kept = np.flatnonzero(whole_seconds(times) <= question.limit)
         every = [Journey(int(times[k]), _shifted(moment, int(steps[k]))) for k in kept]
         walk = self.milliseconds(question.on_foot)
