@@ -1,7 +1,8 @@
 """
 Draw the pictures of the README anew: ``python benchmarks/readme_pictures.py``.
 
-Two still maps and the widget, the latter as JupyterLab shows it in headless Chromium (left out with ``--no-browser``).
+Two still maps, the curve of a guide page, and the widget, as JupyterLab shows it in headless Chromium (left out with
+``--no-browser``).
 """
 
 from __future__ import annotations
@@ -43,6 +44,22 @@ def still() -> None:
     )  # fmt: skip
 
 
+def day() -> None:
+    """Draw the curve of docs/guide/public-transport.md."""
+    network, places = tl.sample_network(), tl.sample_points()
+    found = tl.accessibility(
+        network,
+        places.loc[["PUCRS"]],
+        tl.sample_points(kind="zones"),
+        travel_time=1800,
+        values="jobs",
+        transportation="public_transport",
+        departure_time=("2019-05-14T00:00", "2019-05-15T00:00", "15min"),
+    )
+    axes = found.plot.line(x="moment", y="jobs", figsize=(7, 3.2), ylim=0)
+    axes.figure.savefig(FOLDER / "day.png", dpi=110, bbox_inches="tight")
+
+
 def widget() -> None:
     sys.path.insert(0, str(ROOT))
     from tests.support import browsing
@@ -69,6 +86,7 @@ if __name__ == "__main__":
     options = parser.parse_args()
     FOLDER.mkdir(exist_ok=True)
     still()
+    day()
     if not options.no_browser:
         widget()
     for path in FOLDER.glob("*.png"):

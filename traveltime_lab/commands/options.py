@@ -22,14 +22,17 @@ _POINTS_TEXT: Final = "file of points, or LNG,LAT"
 _TEXTS: Final = {
     "transportation": "Type of transportation, such as walking, driving or public_transport.",
     "departure_time": "ISO 8601, in the time zone of the network if it has none, or weekday_morning. Required for "
-    "types with a timetable. Given several times, or as START/END/EVERY such as "
-    "2026-03-02T00:00/2026-03-03T00:00/15min, several moments, with a column moment.",
+    "types with a timetable.",
     "arrival_time": "Instead of --departure-time.",
     "pairs": "all combines all origins with all destinations, aligned the first with the first and so on; or a .csv "
     "file with the columns origin and destination.",
 }
 
 
+_SEVERAL: Final = (
+    " Given several times, or as START/END/EVERY such as 2026-03-02T00:00/2026-03-03T00:00/15min, it is several "
+    "moments, and the result has the column moment."
+)
 #: Annotations of moments: of those that take several, and of those that take one.
 MOMENTS: Final = ("MomentsLike", "MomentLike")
 
@@ -99,6 +102,7 @@ def add_argument(command: Any, argument: Argument) -> None:
         how = {"help": how["help"], "metavar": letter}
         if argument.annotation == MOMENTS[0]:
             how["action"] = Moments
+            how["help"] += _SEVERAL if name == "departure_time" else ""
     if not argument.is_keyword:
         command.add_argument(name, **{**how, "metavar": name.upper()})
         return

@@ -108,8 +108,9 @@ buffer_distance, remove_water_bodies, snapping, window, percentile
     Returns
     -------
     Path
-        The folder. Its files ``part-000000.parquet`` and so on have a row for each origin and travel time: ``origin``
-        (its label), and the columns of `time_map`. Areas that reach the border have no warning, only their column.
+        The folder. Its files ``part-000000.parquet`` and so on have a row for each origin, moment and travel time: with
+        several moments ``moment``, ``origin`` (its label), and the columns of `time_map`. Areas that reach the border
+        have no warning, only their column.
 
     Raises
     ------

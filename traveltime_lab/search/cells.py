@@ -74,8 +74,8 @@ def h3_cells(
         H3 resolution, 1 (largest cells) to 12 (smallest, about 18 m wide).
     transportation : str, Transportation or mapping, default "driving"
         Means of transportation; see `Transportation`.
-    departure_time, arrival_time : datetime, str, optional
-        As in `time_filter`.
+    departure_time, arrival_time : datetime, str or list of these, optional
+        As in `time_filter`. With several moments, the first column is ``moment``.
     properties : sequence of str, default ("min", "max", "mean", "share_reachable")
         Columns to return; may be empty.
     remove_water_bodies : bool, default True

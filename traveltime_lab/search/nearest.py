@@ -69,7 +69,7 @@ def nearest(
     k : int, default 1
         Number of places per origin, 1 to 1000.
     transportation, departure_time, arrival_time, snapping, window, engine
-        As in `time_filter`.
+        As in `time_filter`. With several moments, the first column is ``moment``.
     properties : sequence of str, default ("travel_time",)
         ``travel_time``, and ``distance``, as in `time_filter`.
     progress : bool or callable, default False

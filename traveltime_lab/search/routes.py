@@ -77,8 +77,9 @@ def routes(
         Points in any CRS, with unique indexes.
     transportation : str, Transportation or mapping, default "driving"
         Means of transportation; see `Transportation`. Types with a timetable have transit legs with stops and times.
-    departure_time, arrival_time : datetime, str, optional
-        As in `time_filter`. With a date, routes have departure and arrival times.
+    departure_time, arrival_time : datetime, str or list of these, optional
+        As in `time_filter`; with several moments, the first column is ``moment``. With a date, routes have departure
+        and arrival times.
     properties : sequence of str, default ("travel_time", "distance", "route")
         Any of ``travel_time``, ``distance``, ``distance_breakdown``, ``fares``, ``on_foot`` and ``route``.
     pairs : {"all", "aligned"} or DataFrame, default "all"

@@ -88,10 +88,11 @@ def time_filter(
         Maximum travel time in seconds, 1 to 14400. Destinations that take longer are unreachable.
     transportation : str, Transportation or mapping, default "driving"
         Means of transportation; see `Transportation`.
-    departure_time, arrival_time : datetime, str, optional
+    departure_time, arrival_time : datetime, str or list of these, optional
         At most one of the two: a datetime or an ISO 8601 string, in the time zone of the network if naive, or
         ``"weekday_morning"``: at 8, or by 9, on `Network.typical_day`. Required for types with a timetable; for
         driving, it selects the congestion and the turn restrictions with hours that hold, both for the whole trip.
+        A list, a DatetimeIndex, or a tuple (start, end, every) without the end is up to 1500 moments; see Notes.
     properties : sequence of str, optional
         Any of ``travel_time``, ``distance`` (along the fastest route, including the walks between points and streets),
         ``route`` (the line of the fastest route), ``snap_distance``, with a window ``share``, and with a timetable
@@ -167,6 +168,10 @@ def time_filter(
     -----
     Travel times are computed in milliseconds and rounded half up to seconds before they are compared with the limit. In
     every search, a place is within reach if its travel time in whole seconds is at most `travel_time`.
+
+    With several moments, the rows of each are those of a call for it alone, one after the other, with the column
+    ``moment`` (timezone-aware); rows of a matrix have the levels ``moment`` and ``origin``. In (start, end, every),
+    the last is a timedelta or a pandas offset, such as ``"15min"``, of elapsed time: a day of quarter hours has 96.
 
     Examples
     --------

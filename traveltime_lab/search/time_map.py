@@ -63,8 +63,8 @@ def time_map(
         each origin from one search.
     transportation : str, Transportation or mapping, default "driving"
         Means of transportation; see `Transportation`.
-    departure_time, arrival_time : datetime, str, optional
-        As in `time_filter`.
+    departure_time, arrival_time : datetime, str or list of these, optional
+        As in `time_filter`. With several moments, the first column is ``moment``.
     level_of_detail : str, int or mapping, default "medium"
         ``"lowest"``, ``"low"``, ``"medium"``, ``"high"`` or ``"highest"``, a number from -20 to 2, or an object as in
         docs/contract.md, 4.5, which also supports ``coarse_grid``: the squares that the area reaches into. It is

@@ -123,7 +123,8 @@ def accessibility(
     k : int, optional
         For ``"nearest"`` only: which opportunity, 1 to 1000. Default: 1, the nearest.
     transportation, departure_time, arrival_time, snapping
-        As in `time_filter`.
+        As in `time_filter`. With several moments, the first column is ``moment``, so that
+        ``found.plot.line(x="moment", y="opportunities")`` draws a day of one origin.
     window : int, optional
         As in `time_filter`. Without percentiles, the travel times are the shortest ones in the window.
     percentiles : sequence of float, default ()

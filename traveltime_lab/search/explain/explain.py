@@ -64,7 +64,7 @@ def explain(
     transportation : str, Transportation or mapping, default "driving"
         Means of transportation; see `Transportation`.
     departure_time, arrival_time : datetime, str, optional
-        As in `time_filter`, except that a time that the timetable does not cover is a reason and not an error.
+        One moment, as in `time_filter`, except that one that the timetable does not cover is a reason and no error.
     snapping : Snapping or mapping, optional
         Options for snapping points to streets.
     window : int, optional
