@@ -91,6 +91,15 @@ def label_blocks(
     n_readings = len(near) * (1 + (query.n_samples if query.has_spread else 0))
     there = _reads(query, far, n_readings, together)
 
+    def least_at_stops(access: StopLinks) -> Int32Array:
+        if not query.has_exact_headways:
+            return np.stack([query.sampled_times(access.of(i)).min(axis=0) for i in range(access.n_points)])
+        if query.window:
+            return search.window_stop_times(
+                access, moment, query.window * 1000, options, is_arrival=is_arrival, step=1000
+            )
+        return search.stop_times(access, moment, options, is_arrival=is_arrival)
+
     def ride(part: slice) -> matrix.Block:
         access = search_links.rows(part.start, part.stop)
         spread = None
@@ -106,19 +115,10 @@ def label_blocks(
             times = np.stack([each.min(axis=0) for each in by_moment])
             spread = _spread(query, by_moment, direct)
         if spread is None or query.with_least:
-            if not query.has_exact_headways:
-                rows = range(part.stop - part.start)
-                at_stops = np.stack([query.sampled_times(access.of(i)).min(axis=0) for i in rows])
-            elif query.window:
-                at_stops = search.window_stop_times(
-                    access, moment, query.window * 1000, options, is_arrival=is_arrival, step=1000
-                )
-                times = np.stack([there.read(row) for row in at_stops])
-            elif together is not None:
+            if together is not None and not query.window:
                 times = np.concatenate([together.times(search_links, i, there) for i in range(part.start, part.stop)])
             else:
-                at_stops = search.stop_times(access, moment, options, is_arrival=is_arrival)
-                times = np.stack([there.read(row) for row in at_stops])
+                times = np.stack([there.read(row) for row in least_at_stops(access)])
         if spread is None:
             direct = walks.of_rows(part, times)
         np.minimum(times, direct, out=times)
