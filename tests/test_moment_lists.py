@@ -96,5 +96,9 @@ def test_too_many() -> None:
 
 def test_one_moment_is_no_list() -> None:
     assert not any(map(are_several, (None, f"{DAY}08:00", pd.Timestamp(DAY[:-1]), np.datetime64(DAY[:-1]))))
+    for value in (np.array(5), np.ma.masked):
+        assert not are_several(value)
+        with pytest.raises(InputError, match="must be a datetime"):
+            resolve_moment(value, ZONE, name="departure_time")
     with pytest.raises(InputError, match=r"one moment here.*got list of length 2"):
         resolve_moment([f"{DAY}08:00"] * 2, ZONE, name="departure_time")

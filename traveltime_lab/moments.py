@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime as dt
 import enum
 import re
+from collections.abc import Sized
 from typing import Any, Final, cast
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -156,7 +157,8 @@ def as_datetime(value: Any, name: str) -> dt.datetime:
         return cast(dt.datetime, value.to_pydatetime(warn=False) if hasattr(value, "to_pydatetime") else value)
     if isinstance(value, dt.date):
         raise _no_time(value, name)
-    if hasattr(value, "__len__"):
+    # Arrays without a dimension have no length.
+    if isinstance(value, Sized) and getattr(value, "ndim", None) != 0:
         raise MomentError(
             f"{name} must be one moment here: a datetime, an ISO 8601 string such as {_EXAMPLE}, or 'weekday_morning'; "
             f"got {type(value).__name__} of length {len(value)}."

@@ -226,3 +226,20 @@ def test_errors(sample: tl.Network, places: gpd.GeoDataFrame) -> None:
         tl.accessibility(sample, places, places.assign(moment=1), values="moment", departure_time=MOMENTS[:1], **how)
     with pytest.raises(MomentError, match="one moment here"):
         tl.explain(sample, places.iloc[[0]], places.iloc[[1]], departure_time=MOMENTS, **how)
+
+
+@pytest.mark.parametrize("name", ["pairs", "matrix", "accessibility", "h3_cells", "time_map"])
+def test_results_are_compared_by_moment(sample: tl.Network, places: gpd.GeoDataFrame, name: str) -> None:
+    how: dict[str, Any] = {"transportation": "public_transport"}
+    before, after = (
+        SEARCHES[name](sample, places.iloc[:2], places.iloc[2:5], departure_time=moments, **how)
+        for moments in (MOMENTS[:2], MOMENTS[1::-1])
+    )
+    found = tl.compare(before, after)
+    for moment in MOMENTS[:2]:
+        alone = SEARCHES[name](sample, places.iloc[:2], places.iloc[2:5], departure_time=moment, **how)
+        twin = tl.compare(alone, alone)
+        part = found[found["moment"] == pd.Timestamp(moment).tz_localize(sample.timezone)].drop(columns="moment")
+        if isinstance(twin.index, pd.RangeIndex):
+            part = part.reset_index(drop=True)
+        pd.testing.assert_frame_equal(plain(part), plain(twin))

@@ -114,8 +114,8 @@ def write_matrix(
     Path
         The folder. Its files ``part-000000.parquet`` and so on have the columns of ``time_filter(form="sparse")``,
         sorted by origin, moment and destination: with several moments ``moment`` (timezone-aware), ``origin`` and
-        ``destination`` (labels: int32 or int64, or texts encoded as dictionary), ``travel_time`` (int32, s), and the columns of `properties` and `percentiles`. A percentile is null
-        where too few departures reach the destination.
+        ``destination`` (labels: int32 or int64, or texts encoded as dictionary), ``travel_time`` (int32, s), and the
+        columns of `properties` and `percentiles`. A percentile is null where too few departures reach the destination.
 
     Raises
     ------

@@ -21,7 +21,7 @@ from traveltime_lab.surfaces.polygons import as_multipolygon
 CHANGES: Final = ("gained", "lost", "more", "less", "same")
 _DTYPE: Final = pd.CategoricalDtype(list(CHANGES))
 #: Columns that tell rows of a result apart, in the order of the result.
-_KEYS: Final = ("origin", "destination", "search_id", "cell", "departure_time", "travel_time", "distance")
+_KEYS: Final = ("moment", "origin", "destination", "search_id", "cell", "departure_time", "travel_time", "distance")
 _ROUTE_KEYS: Final = ("feed", "route_id", "short_name")
 #: Columns of cells that may be compared, the first that there is.
 _CELL_VALUES: Final = ("mean", "min", "max", "share_reachable")
@@ -96,14 +96,15 @@ def compare(before: Any, after: Any, *, column: str | None = None) -> pd.DataFra
     keys = [key for key in _KEYS if key in before.columns]
     if kind == "pairs":
         name = column or "travel_time"
-        keys = [key for key in keys if key in ("origin", "destination", "search_id")]
+        keys = [key for key in keys if key in ("moment", "origin", "destination", "search_id")]
         return _keyed(before, after, keys, name)
     if kind == "routes":
         return _keyed(before, after, list(_ROUTE_KEYS), column or "n_departures")
     if kind == "cells":
         name = column or next((each for each in _CELL_VALUES if each in before.columns), "mean")
         return _keyed(before, after, [key for key in keys if key != "distance"], name)
-    values = [each for each in before.columns if each not in ("travel_time_limit", "reason", COLUMN, "geometry")]
+    others = ("moment", "travel_time_limit", "reason", COLUMN, "geometry")
+    values = [each for each in before.columns if each not in others]
     if not values:
         raise InputError("before has no column of accessibility, only travel_time_limit, reason and geometry")
     if column is None and len(values) != 1:
@@ -205,9 +206,15 @@ def _matrix(before: pd.DataFrame, after: pd.DataFrame) -> pd.DataFrame:
     after = after.loc[before.index, before.columns]
     values = [table.to_numpy(dtype=np.float64, na_value=np.nan).ravel() for table in (before, after)]
     n, m = before.shape
+    moments = {}
+    origins = before.index
+    if "moment" in origins.names:
+        moments = {"moment": origins.get_level_values("moment").repeat(m)}
+        origins = origins.droplevel("moment")
     frame = pd.DataFrame(
         {
-            "origin": before.index.repeat(m),
+            **moments,
+            "origin": origins.repeat(m),
             "destination": before.columns.append([before.columns] * (n - 1)) if n else before.columns[:0],
             "before": values[0],
             "after": values[1],
@@ -217,17 +224,26 @@ def _matrix(before: pd.DataFrame, after: pd.DataFrame) -> pd.DataFrame:
 
 
 def _labelled(table: gpd.GeoDataFrame, limit: str) -> pd.Index:
-    """Return origin and limit of each row."""
-    return pd.MultiIndex.from_arrays([table.index, table[limit]], names=["origin", limit])
+    """Return origin, limit and, in results for several, moment of each row."""
+    moments = [table[name] for name in _moment(table)]
+    return pd.MultiIndex.from_arrays([table.index, table[limit], *moments], names=["origin", limit, *_moment(table)])
+
+
+def _moment(table: pd.DataFrame) -> list[str]:
+    """Return the name of the column of moments, if a table has one."""
+    return [name for name in ("moment",) if name in table.columns]
 
 
 def _matched(before: gpd.GeoDataFrame, after: gpd.GeoDataFrame, limit: str) -> gpd.GeoDataFrame:
     """Return the rows of `after` in the order of `before`."""
     if limit not in after.columns:
         raise InputError(f"after has no column {limit!r}, but before has; repeat the same call on both networks")
+    if _moment(before) != _moment(after):
+        raise InputError("before or after has the column 'moment', and the other has not; repeat the same call")
     ours, theirs = _labelled(before, limit), _labelled(after, limit)
     if not (ours.is_unique and theirs.is_unique and len(ours) == len(theirs) and ours.isin(theirs).all()):
-        raise InputError("before and after have different origins or limits; repeat the same call on both networks")
+        msg = "before and after have different origins or limits, or moments; repeat the same call on both networks"
+        raise InputError(msg)
     return after.iloc[theirs.get_indexer(ours)]
 
 
@@ -236,6 +252,7 @@ def _accessibility(before: gpd.GeoDataFrame, after: gpd.GeoDataFrame, column: st
     after = _matched(before, after, "travel_time_limit")
     frame = pd.DataFrame(
         {
+            **{name: before[name] for name in _moment(before)},
             "travel_time_limit": before["travel_time_limit"].to_numpy(),
             "before": _floats(before, column, "before").to_numpy(),
             "after": _floats(after, column, "after").to_numpy(),
@@ -260,6 +277,7 @@ def _areas(before: gpd.GeoDataFrame, after: gpd.GeoDataFrame) -> gpd.GeoDataFram
     sizes = [gpd.GeoSeries(part, crs="EPSG:4326").to_crs(_EQUAL_AREA).area.to_numpy() for part in (old, new, shapes)]
     return gpd.GeoDataFrame(
         {
+            **{name: before[name].array.repeat(2) for name in _moment(before)},
             limit: before[limit].repeat(2).to_numpy(),
             "before": sizes[0].repeat(2),
             "after": sizes[1].repeat(2),
