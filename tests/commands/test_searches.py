@@ -334,6 +334,8 @@ def test_several_moments(files: Path, capsys: pytest.CaptureFixture[str]) -> Non
         tables.append(capsys.readouterr().out)
     assert tables[0] == tables[1]
     assert len(tables[0].splitlines()) == 3 and "2019-05-13 08:15:00-03:00" in tables[0].replace("T", " ")
+    assert cli.main([*how, "--form", "matrix", "--departure-time", f"{start}/{end}/15min"]) == 0
+    assert capsys.readouterr().out.startswith("moment,origin,")
     with pytest.raises(SystemExit) as caught:
         cli.main([*how, "--departure-time", start, "--departure-time", f"{start}/{end}/15min"])
     assert caught.value.code == 2

@@ -197,6 +197,8 @@ def _flat(table: pd.DataFrame, reserved: Sequence[str] = ()) -> Any:
     for name in flat.columns:
         if isinstance(flat[name].dtype, pd.CategoricalDtype):
             flat[name] = flat[name].astype("object")
+    if "moment" in flat.index.names:
+        return flat.reset_index()
     # The rows of results without labels are numbered only.
     if flat.index.name is None:
         return flat.reset_index(drop=True)
