@@ -514,7 +514,7 @@ def test_lines_have_their_colours(line: Network, route_color: str, colour: str |
         return Leg(mode, "", 120, 0.0, shapely.LineString([(0, 0), (1, 1)]), ride=ride)
 
     ride = SimpleNamespace(
-        route_id="R", line="<M1>", stays_seated=False, vehicle="underground",
+        route_id="R", line="<M1>", stays_seated=False, vehicle="underground", headway=None,
         board=SimpleNamespace(time=dt.datetime(2026, 3, 3, 8)),
     )  # fmt: skip
     route: Any = SimpleNamespace(legs=(leg("walk"), leg("rail_underground", ride), leg("walk")))

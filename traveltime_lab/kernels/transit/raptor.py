@@ -48,7 +48,7 @@ UNLIMITED = 1 << 30
 ROUNDS = 8
 #: If more than one stop in this many is touched, relaxing the footpaths of all stops without a branch is faster
 #: (measured).
-_MANY = 8
+MANY = 8
 
 
 class Limits(NamedTuple):
@@ -60,7 +60,7 @@ class Limits(NamedTuple):
 
 
 @kernel
-def _queue_patterns(lines, state, row, n_marked):
+def queue_patterns(lines, state, row, n_marked):
     """
     Queue the patterns of which an earlier trip instance than before can be boarded at a marked stop.
 
@@ -160,7 +160,7 @@ def _lowered(before, after, out):
 
 
 @kernel
-def _scan_queue(lines, state, row, n_queued, limit):
+def scan_queue(lines, state, row, n_queued, limit):
     """
     Scan the queued patterns with the earliest trip instances that can be boarded.
 
@@ -256,7 +256,7 @@ def _scan_queue(lines, state, row, n_queued, limit):
 
 
 @kernel
-def _change_from_few(lines, state, row, n_touched, limit, change_delay):
+def change_from_few(lines, state, row, n_touched, limit, change_delay):
     """
     Relax the transfers of the touched stops one by one and mark the stops that improve.
 
@@ -298,9 +298,9 @@ def _change_from_few(lines, state, row, n_touched, limit, change_delay):
 
 
 @kernel
-def _change_from_many(lines, state, row, n_touched, limit, change_delay):
+def change_from_many(lines, state, row, n_touched, limit, change_delay):
     """
-    Relax transfers as `_change_from_few` does, faster if most stops are touched.
+    Relax transfers as `change_from_few` does, faster if most stops are touched.
 
     Whether a footpath improves a label is unpredictable. To lower all labels without a branch and to compare them with
     a copy afterwards takes half the time of a branch at each footpath.
@@ -329,13 +329,6 @@ def _change_from_many(lines, state, row, n_touched, limit, change_delay):
 
 
 @kernel
-def scan_round(lines, state, n_marked, k, limit):
-    """Scan the patterns at the marked stops; return the number of touched stops. It is the first half of a round."""
-    row = min(k, state.best.shape[0] - 1)
-    return _scan_queue(lines, state, row, _queue_patterns(lines, state, row, n_marked), limit)
-
-
-@kernel
 def ride_round(lines, state, n_marked, k, limit, change_delay, is_last):
     """
     Run one round: scan the patterns at the marked stops, then relax transfers.
@@ -361,15 +354,9 @@ def ride_round(lines, state, n_marked, k, limit, change_delay, is_last):
     int
         Number of stops marked for the next round.
     """
-    n_touched = scan_round(lines, state, n_marked, k, limit)
-    return finish_round(lines, state, (n_marked, n_touched), k, limit, change_delay, is_last)
-
-
-@kernel
-def finish_round(lines, state, n_stops, k, limit, change_delay, is_last):
-    """Finish a round, given the numbers of marked and of touched stops; see `ride_round`."""
-    n_marked, n_touched = n_stops
     row = min(k, state.best.shape[0] - 1)
+    n_queued = queue_patterns(lines, state, row, n_marked)
+    n_touched = scan_queue(lines, state, row, n_queued, limit)
     fresh, marked = state.fresh, state.marked
     for i in range(n_marked):
         fresh[marked[i]] = NEVER
@@ -384,10 +371,10 @@ def finish_round(lines, state, n_stops, k, limit, change_delay, is_last):
     state.n_changed[0] = n_changed
     if is_last:
         return 0
-    if n_touched * _MANY > lines.change_time.size:
-        n_marked = _change_from_many(lines, state, row, n_touched, limit, change_delay)
+    if n_touched * MANY > lines.change_time.size:
+        n_marked = change_from_many(lines, state, row, n_touched, limit, change_delay)
     else:
-        n_marked = _change_from_few(lines, state, row, n_touched, limit, change_delay)
+        n_marked = change_from_few(lines, state, row, n_touched, limit, change_delay)
     ready_rows = state.ready
     ready = ready_rows[row]
     for i in range(n_marked):

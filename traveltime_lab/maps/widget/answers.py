@@ -237,7 +237,9 @@ def probe(network: Network, query: Query, lng: float, lat: float) -> gpd.GeoData
         options = {**query.question.arguments, "travel_time": MAX_TRAVEL_TIME_S}
         if query.transportation.uses_timetable:
             del options["travel_time"]
-            found = routes(network, *ends, **options)
+            # With average headways there are no routes of a window, but one of its beginning.
+            is_average = query.transportation.headways == "average"
+            found = routes(network, *ends, **options | ({"window": None} if is_average else {}))
             found["rides"] = [rides_in_words(route) for route in found["route"]]
             colours = line_colours(network, found["route"])
             found["legs"] = [legs_of(route, colours) for route in found["route"]]

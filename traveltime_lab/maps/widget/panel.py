@@ -342,11 +342,18 @@ class Panel:
             lambda options: -1 if options.get("max_changes") is None else options["max_changes"],
         )
         delay = self._bind_option(ipywidgets.BoundedIntText(min=0, max=7200), "mode_options", "pt_change_delay", 0)
+        headways = self._bind(
+            ipywidgets.Dropdown(options=[("as printed", "exact"), ("half the headway", "average")]),
+            "mode_options",
+            lambda how: with_entry(self.state.mode_options, "headways", how, "exact"),
+            lambda options: "average" if options.get("headways") == "average" else "exact",
+        )
         self._ride_options = column(
             [
                 labelled("Longest walk, minutes", walk, is_long=True),
                 labelled("Changes", changes),
                 labelled("Spare time per change, seconds", delay, is_long=True),
+                labelled("Wait for lines without times", headways, is_long=True),
             ]
         )
         return column(

@@ -70,6 +70,8 @@ def _shown(leg: Leg, colours: Mapping[tuple[str, str], str]) -> LegShown:
     colour = colours.get((leg.ride.route_id, leg.ride.line), colour)
     start = "which continues as " if leg.ride.stays_seated else ""
     after = "" if leg.ride.stays_seated else f"at {leg.ride.board.time:%H:%M}"
+    if leg.ride.headway is not None:
+        after = f"every {max(round(leg.ride.headway / 60), 1)} min"
     return LegShown(f"{start}{leg.way}", leg.ride.line, after, colour, is_walk, leg.geometry)
 
 

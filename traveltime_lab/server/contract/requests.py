@@ -142,6 +142,7 @@ class Misplaced(Struct, kw_only=True):
     disable_border_crossing: Raw | None = None
     driving_time_to_station: Raw | None = None
     exclude_roads: Raw | None = None
+    headways: Raw | None = None
     include_roads: Raw | None = None
     max_changes: Raw | None = None
     max_results: Raw | None = None

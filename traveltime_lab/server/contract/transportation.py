@@ -21,6 +21,9 @@ class MaxChanges(Struct):
     limit: int
 
 
+Headways: TypeAlias = Literal["exact", "average"]
+
+
 # Transportation: a class for each type, so that what does not apply to it is an unknown field, which is ignored -------
 
 
@@ -34,6 +37,7 @@ class ByTimetable(Struct, tag_field="type", kw_only=True):
     pt_change_delay: Seconds | None = None
     walking_time: Seconds | None = None
     max_changes: MaxChanges | None = None
+    headways: Headways | None = None
 
 
 class ByFerry(Struct, tag_field="type", kw_only=True):
