@@ -18,6 +18,7 @@ from traveltime_lab.scenarios.transit_changes import DAYS, AddLine, AddStop
 from traveltime_lab.scenarios.trips import TripCopies, with_trips
 from traveltime_lab.transit.calendar import Services
 from traveltime_lab.transit.route_types import route_class
+from traveltime_lab.transit.stop_sequences import StopSequences
 from traveltime_lab.transit.timetable import Timetable
 
 #: Name of the feed of new lines and stops.
@@ -126,6 +127,7 @@ def add_line(timetable: Timetable, change: AddLine, stops: Int32Array, timezone:
         trip_indptr=_longer(timetable.trip_indptr, np.full(way.size, n_stops)),
         arrival=np.concatenate([timetable.arrival, *arrival]).astype(np.int32),
         departure=np.concatenate([timetable.departure, *departure]).astype(np.int32),
+        sequences=_sequences(timetable, way.size, n_stops),
         pattern_indptr=_longer(timetable.pattern_indptr, np.full(len(ways), n_stops)),
         pattern_stop=np.concatenate([timetable.pattern_stop, *(at for at, _ in ways)]).astype(np.int32),
         pattern_pickup=np.concatenate([timetable.pattern_pickup, np.zeros(n_all, np.uint8)]),
@@ -137,6 +139,14 @@ def add_line(timetable: Timetable, change: AddLine, stops: Int32Array, timezone:
         course_headsign=np.concatenate([timetable.course_headsign, np.zeros(n_all)]).astype(np.int32),
     )  # fmt: skip
     return with_trips(longer, TripCopies.kept(longer, np.arange(longer.n_trips)))
+
+
+def _sequences(timetable: Timetable, n_trips: int, n_stops: int) -> StopSequences | None:
+    """Return the sequences of stops with those of new trips, which are 1, 2, 3 and so on."""
+    if timetable.sequences is None:
+        return None
+    new = np.tile(np.arange(1, n_stops + 1, dtype=np.int32), n_trips)
+    return StopSequences(np.concatenate([timetable.sequences.numbers, new]))
 
 
 def _longer(indptr: Int64Array, lengths: Int64Array) -> Int64Array:

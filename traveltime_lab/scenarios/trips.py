@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from traveltime_lab._arrays import AnyArray, BoolArray, IndexArray, Int32Array, Int64Array, chosen_rows, indptr_of
+from traveltime_lab.transit.stop_sequences import StopSequences
 from traveltime_lab.transit.timetable import Timetable
 
 #: Transfer type of GTFS that forbids to stay seated between two trips.
@@ -106,6 +107,7 @@ def with_trips(timetable: Timetable, trips: TripCopies, **others: Any) -> Timeta
             trip_indptr=new_indptr,
             arrival=arrival[moved],
             departure=departure[moved],
+            sequences=StopSequences.chosen(timetable, at[moved]),
             transfers=_transfers(timetable, number),
             feed_spans=timetable.spans(),
             **values,
@@ -186,6 +188,11 @@ def tidy(timetable: Timetable) -> Timetable:
     )
 
 
+def _sequences_without(timetable: Timetable, in_trips: BoolArray) -> StopSequences:
+    """Return the sequences of some times; those of a trip then have gaps."""
+    return StopSequences(StopSequences.all_of(timetable)[in_trips])
+
+
 def without_stops(timetable: Timetable, stops: BoolArray) -> Timetable:
     """Return a timetable whose trips pass some stops without stopping; trips with fewer than two stops are removed."""
     n_left = np.add.reduceat(~stops[timetable.pattern_stop], timetable.pattern_indptr[:-1], dtype=np.int64)
@@ -204,6 +211,7 @@ def without_stops(timetable: Timetable, stops: BoolArray) -> Timetable:
         trip_indptr=indptr_of(n_left[pattern]),
         arrival=timetable.arrival[in_trips],
         departure=timetable.departure[in_trips],
+        sequences=_sequences_without(timetable, in_trips),
         pattern_indptr=indptr_of(n_left),
         pattern_stop=timetable.pattern_stop[stays],
         pattern_pickup=timetable.pattern_pickup[stays],

@@ -36,6 +36,7 @@ from traveltime_lab.runtime.warnings import warn, warnings_to
 from traveltime_lab.transit.calendar import Services, day_origin
 from traveltime_lab.transit.headway_draws import row_keys
 from traveltime_lab.transit.hot_columns import HotColumns
+from traveltime_lab.transit.stop_sequences import StopSequences
 from traveltime_lab.transit.timetable_report import facts_of
 
 #: Tables that the ``_idx`` columns of each table refer to.
@@ -158,6 +159,9 @@ class Timetable:
         Stops with a trip whose next stop, or the one before, was left out when the feed was cut: row of the stop, and
         seconds of the shortest ride between the two. If passengers cannot alight there (or board, for the one before),
         also the next stop along the trip where this is possible, and those between. Answers do not depend on it.
+    sequences : StopSequences, optional
+        The stop_sequence of each time; by default those of every trip are 1, 2, 3 and so on. Answers do not depend on
+        it.
     """
 
     feeds: pd.DataFrame
@@ -195,6 +199,7 @@ class Timetable:
     notes: list[dict[str, Any]] = field(default_factory=list)
     feed_spans: tuple[tuple[int, int], ...] | None = None
     leaving: tuple[tuple[int, int], ...] = ()
+    sequences: StopSequences | None = None
 
     def __post_init__(self) -> None:
         """Make every array read-only."""

@@ -14,7 +14,9 @@ import pandas as pd
 import pyarrow as pa
 
 from traveltime_lab._arrays import AnyArray, Int32Array, indptr_of
+from traveltime_lab.streets.columns import Column, check_column
 from traveltime_lab.transit.calendar import Services
+from traveltime_lab.transit.stop_sequences import StopSequences
 from traveltime_lab.transit.timetable import TABLES, Timetable, plain_arrays
 from traveltime_lab.transit.timetable_columns import check_timetable
 
@@ -26,6 +28,9 @@ _ARRAY_TARGETS: Final[Mapping[str, str]] = {
     "course_headsign": "headsigns",
     "frequency_trip": "trips",
 }
+
+#: Column of files whose timetable has sequences that are not 1, 2, 3; versions without it do not read it.
+_SEQUENCES: Final = "stop_sequence"
 
 
 def join_timetables(parts: Sequence[Timetable]) -> Timetable:
@@ -69,6 +74,8 @@ def join_timetables(parts: Sequence[Timetable]) -> Timetable:
         for part, offset in zip(parts, offsets["stops"], strict=True)
         for stop, seconds in part.leaving
     )
+    if any(part.sequences is not None for part in parts):
+        values["sequences"] = StopSequences(np.concatenate([StopSequences.all_of(part) for part in parts]))
     return Timetable(**values)
 
 
@@ -103,6 +110,8 @@ def to_tables(timetable: Timetable) -> tuple[dict[str, pa.Array], dict[str, Any]
         for name, series in getattr(timetable, table).items():
             is_text = series.dtype == object or pd.api.types.is_string_dtype(series.dtype)
             columns[f"{table}.{name}"] = pa.array(series, type=pa.string() if is_text else None)
+    if timetable.sequences is not None:
+        columns[_SEQUENCES] = pa.array(timetable.sequences.numbers)
     columns["headsigns"] = pa.array(timetable.headsigns, type=pa.string())
     columns = {
         name: values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
@@ -132,6 +141,11 @@ def from_tables(columns: Mapping[str, pa.Array], meta: Mapping[str, Any]) -> Tim
         own = {name.partition(".")[2]: array for name, array in columns.items() if name.startswith(f"{table}.")}
         values[table] = pa.table(own).to_pandas()
     values["headsigns"] = columns["headsigns"].to_pylist()
+    values["sequences"] = None
+    if _SEQUENCES in columns:
+        numbers = columns[_SEQUENCES].to_numpy(zero_copy_only=False)
+        check_column(_SEQUENCES, numbers, Column("int32", ("stop times",), 0), {"stop times": len(columns["arrival"])})
+        values["sequences"] = StopSequences(numbers)
     for item in fields(Timetable):
         if item.name not in values:
             values[item.name] = columns[item.name].to_numpy(zero_copy_only=False)

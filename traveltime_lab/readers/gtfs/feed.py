@@ -42,6 +42,7 @@ from traveltime_lab.readers.gtfs.tables import (
     trip_frame,
 )
 from traveltime_lab.readers.region import Region
+from traveltime_lab.transit.stop_sequences import StopSequences
 from traveltime_lab.transit.timetable import Timetable
 from traveltime_lab.transit.timetable_file import join_timetables
 
@@ -151,6 +152,7 @@ def read_feed(source: str | os.PathLike[str], region: Region | None = None) -> T
         **shapes,
         **frequencies,
         notes=[_notes(files, calls, findings)],
+        sequences=None if calls.sequence is None else StopSequences(calls.sequence),
         leaving=tuple((int(stop_number[stop]), seconds) for stop, seconds in calls.leaving.items()),
     )
 

@@ -23,6 +23,7 @@ from traveltime_lab._arrays import (
     UInt8Array,
     chosen_rows,
     indptr_of,
+    within_rows,
 )
 from traveltime_lab.errors import GtfsError
 from traveltime_lab.kernels.transit import parse, stop_times
@@ -32,6 +33,8 @@ from traveltime_lab.readers.gtfs.rows import codes, drop_rows
 from traveltime_lab.readers.region import Region
 
 FILE: Final = "stop_times.txt"
+#: Larger values of stop_sequence count as this one.
+_MOST_INT32: Final = np.iinfo(np.int32).max
 _WHY: Final = {
     stop_times.TOO_SHORT: "trip with fewer than two stop times",
     stop_times.NO_END_TIMES: "trip whose first or last stop time has no time",
@@ -59,6 +62,8 @@ class TripCalls:
         A course is a pattern along one shape, with one sequence of stop_headsigns.
     headsigns : list of str
         ``headsigns[0]`` is empty.
+    sequence : int32 array or None
+        stop_sequence of each time; None if those of every trip are 1, 2, 3 and so on.
     leaving : dict of int to int
         Row of stops.txt of each stop next to one that the region leaves out (see `_Calls.across`), and seconds of the
         shortest ride between the two.
@@ -83,6 +88,7 @@ class TripCalls:
     course_along: Float32Array
     course_headsign: Int32Array
     headsigns: list[str]
+    sequence: Int32Array | None
     leaving: dict[int, int]
     facts: dict[str, Any]
 
@@ -174,6 +180,7 @@ def read_calls(
         np.append(begins, rows.size).astype(np.int64), stop[rows], _seconds(arrival[rows]), _seconds(departure[rows]),
         along[rows] if has_along else np.zeros(0), pickup[rows], drop_off[rows],
         headsign[rows] if headsign.size else headsign,
+        np.minimum(sequence[rows], _MOST_INT32).astype(np.int32),
     )  # fmt: skip
     status = np.zeros(trips.size, np.uint8)
     culprit = np.zeros(trips.size, np.int64)
@@ -235,6 +242,7 @@ class _Calls(NamedTuple):
     pickup: UInt8Array
     drop_off: UInt8Array
     headsign: Int32Array  # likewise
+    sequence: Int32Array
 
     @property
     def first_departures(self) -> Int32Array:
@@ -298,7 +306,7 @@ def _assembled(
     facts: dict[str, Any],
 ) -> TripCalls:
     """Return stop times grouped by pattern and sorted by departure, with columns of the trips in this order."""
-    indptr, stop, arrival, departure, along, pickup, drop_off, headsign = calls
+    indptr, stop, arrival, departure, along, pickup, drop_off, headsign, sequence = calls
     keys = stop.astype(np.int64) << 8 | pickup.astype(np.int64) << 4 | drop_off
     pattern, leader = stop_times.group_rows(indptr, keys)
     pattern_rows = chosen_rows(indptr, leader)[1]
@@ -316,6 +324,10 @@ def _assembled(
     sorted_arrival, sorted_departure = np.empty_like(arrival), np.empty_like(departure)
     stop_times.gather_rows(indptr, order, arrival, sorted_arrival)
     stop_times.gather_rows(indptr, order, departure, sorted_departure)
+    sorted_sequence = None
+    if not np.array_equal(sequence, within_rows(np.diff(indptr)) + 1):
+        sorted_sequence = np.empty_like(sequence)
+        stop_times.gather_rows(indptr, order, sequence, sorted_sequence)
     n_course_calls = course_rows.size
     return TripCalls(
         trip=trips[order],
@@ -335,6 +347,7 @@ def _assembled(
         course_along=(along[course_rows] if along.size else np.full(n_course_calls, np.nan)).astype(np.float32),
         course_headsign=headsign[course_rows] if headsign.size else np.zeros(n_course_calls, np.int32),
         headsigns=headsigns,
+        sequence=sorted_sequence,
         leaving=leaving,
         facts=facts,
     )
