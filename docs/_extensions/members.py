@@ -20,7 +20,7 @@ MEMBERS: dict[str, dict[str, list[str]]] = {
             "trips_frame",
         ],
         "Facts": ["bounds", "crs", "is_left_hand", "n_nodes", "n_edges", "typical_day"],
-        "Change it": ["with_changes", "changes"],
+        "Change it": ["with_changes", "changes", "with_updates", "updates"],
         "Prepare and save it": ["prepare", "prepared", "save"],
         "Use it in other packages": ["to_networkx", "to_osmnx", "to_pandana"],
     },

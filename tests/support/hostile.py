@@ -35,6 +35,7 @@ from tests.support.sealed import resealed
 from traveltime_lab.jobs.point_files import read_point_file
 from traveltime_lab.network import checksums
 from traveltime_lab.readers.gtfs.feed import read_timetable
+from traveltime_lab.realtime.json_messages import to_bytes
 from traveltime_lab.server.auth import find_pairs
 from traveltime_lab.server.postcodes import Zones
 
@@ -89,6 +90,7 @@ def warm(folder: Path) -> tl.Network:
     """Load and search, so that forked processes have the kernels; nothing here has threads of its own."""
     network = tl.load_network(folder / NETWORK)
     search(network)
+    network.with_updates(to_bytes(b'{"header": {"gtfs_realtime_version": "2.0"}}', "none"))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # without the timetable
         tl.build_network((network.nodes_frame(), network.edges_frame()), timezone="UTC")
@@ -393,6 +395,50 @@ def _changes(state: tuple[dict[str, bytes], tl.Network], dice: random.Random) ->
 
 
 _kind("changes", _make_changes, _changes, load=_with_network, cost=2)
+
+
+# Live updates ---------------------------------------------------------------------------------------------------------
+
+
+def _make_updates(_world: Path, folder: Path) -> None:
+    trip = {"trip_id": "t", "start_date": "20260302"}
+    times = [{"stop_sequence": 2, "arrival": {"delay": 60}}, {"stop_id": "c", "departure": {"time": 1_772_440_000}}]
+    new = [{"stop_id": stop, "arrival": {"time": 1_772_440_000 + i * 60}} for i, stop in enumerate("abc")]
+    entities = [
+        {"trip_update": {"trip": trip, "stop_time_update": times, "delay": 5, "timestamp": 1_772_437_000}},
+        {"trip_update": {"trip": {**trip, "schedule_relationship": "CANCELED"}}},
+        {"trip_update": {"trip": {"trip_id": "n", "route_id": "R", "schedule_relationship": "NEW"},
+                         "stop_time_update": new}},
+        {"trip_update": {"trip": {**trip, "schedule_relationship": "DUPLICATED"},
+                         "trip_properties": {"trip_id": "d", "start_date": "20260303", "start_time": "9:00:00"}}},
+        {"trip_update": {"trip": {"route_id": "R", "start_time": "08:00:00"}, "delay": 60}},
+        {"alert": {"effect": "NO_SERVICE", "informed_entity": [{"stop_id": "b"}, {"route_id": "R"}],
+                   "active_period": [{"start": 1_772_437_000, "end": 1_772_537_000}]}},
+        {"vehicle": {"trip": trip, "position": {"latitude": 0.5, "longitude": 0.5}, "current_status": "STOPPED_AT"}},
+    ]  # fmt: skip
+    value = {
+        "header": {"gtfs_realtime_version": "2.0", "timestamp": 1_772_437_000},
+        "entity": [{"id": str(i), **entity} for i, entity in enumerate(entities)],
+    }
+    (folder / "a.json").write_text(json.dumps(value), encoding="utf-8")
+
+
+def _updates_json(state: tuple[dict[str, bytes], tl.Network], dice: random.Random) -> None:
+    files, town = state
+    content = mutations.of_json(json.loads(files["a.json"]), dice)
+    search(town.with_updates(_write("x.json", content)))
+
+
+def _updates_pb(state: tuple[dict[str, bytes], tl.Network], dice: random.Random) -> None:
+    files, town = state
+    content = mutations.of_bytes(to_bytes(files["a.json"], "a"), dice)
+    if dice.random() < 0.2:
+        content = mutations.of_bytes(gzip.compress(content), dice)
+    search(town.with_updates(_write("x.pb", content)))
+
+
+_kind("updates in json", _make_updates, _updates_json, load=_with_network, cost=2)
+_kind("updates", _make_updates, _updates_pb, load=_with_network, cost=2)
 
 
 # Folders of jobs ------------------------------------------------------------------------------------------------------

@@ -6,10 +6,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from traveltime_lab._checks import one_of
+from traveltime_lab._digests import digest
 from traveltime_lab.errors import InputError, KeywordError
 from traveltime_lab.kernels import cache
 from traveltime_lab.modes.transportation import Transportation, as_transportation
@@ -21,6 +23,10 @@ from traveltime_lab.network.history import History
 from traveltime_lab.network.report import Report, border_facts, connectivity, timetable_facts
 from traveltime_lab.network.sources import in_words
 from traveltime_lab.question import Metric
+from traveltime_lab.realtime.growing import Growing
+from traveltime_lab.realtime.messages import Messages
+from traveltime_lab.realtime.updates import Updates, read_updates, with_updates
+from traveltime_lab.runtime.memo import Derived
 from traveltime_lab.runtime.progress import CompilationBar
 from traveltime_lab.runtime.warnings import warn
 from traveltime_lab.scenarios.apply import apply_changes, changes_of, check_stops
@@ -28,6 +34,7 @@ from traveltime_lab.scenarios.changes import Change
 from traveltime_lab.scenarios.street_changes import AddStreet
 from traveltime_lab.streets import graph
 from traveltime_lab.streets.tables import StreetTables
+from traveltime_lab.transit.stop_links import share_stops
 from traveltime_lab.transit.timetable import Timetable
 from traveltime_lab.transit.typical_day import in_service
 
@@ -36,6 +43,9 @@ if TYPE_CHECKING:
 
 
 cache.watchers.append(CompilationBar())
+
+#: Memory that a network shares with those with live updates.
+_GROWING = Derived[None, Growing]("longer arrays")
 
 
 class Network(NetworkData):
@@ -148,6 +158,8 @@ class Network(NetworkData):
         >>> print(scenario.report()["changes"]["1. CloseStreets 'fair'"])
         78 edges, 4.51 km, closed to driving
         """
+        if self._planned is not None and self._updates is not None:
+            return self._planned.with_changes(changes)._with_messages(self._updates.messages)
         applied = apply_changes(self.tables, self.timetable, self.timezone, changes_of(changes), self.typical_day)
         added = applied.changes
         history = History(
@@ -161,6 +173,117 @@ class Network(NetworkData):
         changed = _like(self, applied.tables, applied.timetable, history)
         check_stops(changed.streets, added)
         return changed
+
+    def with_updates(self, source: Any, *, feed: str | None = None) -> Network:
+        """
+        Return a network whose timetable has the live updates of GTFS Realtime messages.
+
+        Every function, the widget and the service answer for the new network; this one stays unchanged. Updates hold
+        for the service date that they name; on all other dates the timetable is as planned. Tables that do not
+        change are shared between the two. `updates` and `report` say what was applied, and why other updates were not.
+
+        Parameters
+        ----------
+        source : path-like, bytes, FeedMessage, list of these, or dict
+            GTFS Realtime messages in Protocol Buffers, also packed with gzip, or in JSON: files, the content of files,
+            or messages of the package gtfs-realtime-bindings. A list has several messages, such as those of trips,
+            alerts and vehicles. A dict has the messages of several agencies by the name of their GTFS feed.
+        feed : str, optional
+            Name of the GTFS feed that the messages are about, where feeds have equal ids. Default: any feed that has
+            the ids.
+
+        Returns
+        -------
+        Network
+            A new network, whose fingerprint differs unless the updates change nothing. The updates of a network that
+            has some already are replaced.
+
+        Raises
+        ------
+        InputError
+            If the network has no timetable, a feed is unknown, or `source` is something else.
+        DataError
+            If a message is truncated, or is no GTFS Realtime message. No part of any message is applied then.
+        MissingFileError, FileAccessError
+            If a file does not exist or cannot be read.
+        LimitError
+            If a message is larger than 256 MB.
+
+        See Also
+        --------
+        with_changes : Change streets and timetable by hand.
+
+        Notes
+        -----
+        Updates of trips are applied as the GTFS Realtime reference says, https://gtfs.org/documentation/realtime/; the
+        page "What is different today?" of the user guide has the rules that it leaves open.
+
+        Examples
+        --------
+        >>> import json
+        >>> network = tl.sample_network()
+        >>> trip = network.trips_frame().trip_id.iloc[0]
+        >>> late = {
+        ...     "trip": {"trip_id": trip, "start_date": "20190711"},
+        ...     "delay": 300,
+        ... }
+        >>> message = {
+        ...     "header": {"gtfs_realtime_version": "2.0"},
+        ...     "entity": [{"id": "1", "trip_update": late}],
+        ... }
+        >>> today = network.with_updates(json.dumps(message).encode())
+        >>> today.updates
+        <Updates: 1 of 1 trips applied, 0 alerts>
+        """
+        if self.timetable is None:
+            raise InputError("with_updates needs a timetable, which this network has not; build it with gtfs=[...]")
+        planned = self if self._planned is None else self._planned
+        return planned._with_messages(read_updates(source, feed))
+
+    def _with_messages(self, messages: Messages) -> Network:
+        """Return this network with the updates of messages."""
+        assert self.timetable is not None
+        assert self.transit is not None
+        timetable, updates, mark = with_updates(self.timetable, messages, _GROWING.of(self, None, Growing))
+        fingerprint = digest(self.fingerprint.encode(), mark).hexdigest() if mark else self.fingerprint
+        parts = {**parts_of(self), "timetable": timetable, "fingerprint": fingerprint}
+        updated = Network(**parts, streets=self.streets)
+        assert updated.transit is not None
+        share_stops(updated.transit, self.transit)
+        updated._planned, updated._updates = self, updates
+        return updated
+
+    @property
+    def updates(self) -> Updates | None:
+        """
+        The live updates of `with_updates`; None without any.
+
+        Returns
+        -------
+        Updates or None
+            An object with these attributes:
+
+            - ``trips``: DataFrame with a row for each update of a trip: ``source``, ``entity``, ``trip_id``,
+              ``route_id``, ``start_date`` (service date), ``relationship``, ``applied`` (bool) and ``reason`` why it
+              was not.
+            - ``alerts``: DataFrame with a row for each alert: ``cause``, ``effect``, ``header``, ``description``,
+              ``url``, ``routes``, ``stops`` and ``trips`` (tuples of ids), ``periods`` (POSIX seconds) and ``result``,
+              which says what it closes, or ``"note"``.
+            - ``vehicles``: GeoDataFrame of positions in EPSG:4326 with ``vehicle_id``, ``label``, ``trip_id``,
+              ``route_id``, ``stop_id``, ``status``, ``timestamp`` (UTC), ``bearing`` (degrees) and ``speed`` (m/s).
+            - ``counts``: dict with the numbers of `report`.
+            - ``timestamp``: when the latest message was written, a Timestamp in UTC or None.
+
+        Examples
+        --------
+        >>> tl.sample_network().updates is None
+        True
+        """
+        return self._updates
+
+    #: The network before the updates, and the updates; see `with_updates`.
+    _planned: Network | None = None
+    _updates: Updates | None = None
 
     #: Attributes for the other modules of this package, which `dir` leaves out.
     _internal = frozenset(
@@ -276,8 +399,9 @@ class Network(NetworkData):
             ``border`` says how the border of the extract is known, and how many edges are cut there.
             ``files`` are those that the network was built from, with their dates and hashes.
             ``changes`` says what each change has done, if the network has had any, and ``elevation`` what
-            `add_elevation` has found. The methods ``service``, ``expiry``, ``stops_off_streets`` and ``islands`` return
-            tables of departures by hour, of the days left of each feed, and of stops and streets to look at.
+            `add_elevation` has found. ``updates`` counts the live updates by what became of them. The methods
+            ``service``, ``expiry``, ``stops_off_streets`` and ``islands`` return tables of departures by hour, of the
+            days left of each feed, and of stops and streets to look at.
         """
         facts = Report.of(self)
         if "files" in facts:
@@ -300,11 +424,15 @@ class Network(NetworkData):
         if self.changes:
             facts["changes"] = self.history.listed()
             facts["fingerprint_before_changes"] = self.history.original
+        if self.updates is not None:
+            facts["updates"] = self.updates.facts()
         return facts
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """
         Write the network to an Arrow IPC file.
+
+        A network with live updates is saved with its updated timetable; when it is loaded, that is its timetable.
 
         The file is written under a temporary name and then renamed, so that an incomplete file is never left behind.
 
@@ -334,7 +462,11 @@ class Network(NetworkData):
         ready = None
         if self._prepared.types:
             ready = prepared_file.to_columns(self._prepared, self.fingerprint, self.streets, self.transit)
-        return write_file(Contents(**parts_of(self), prepared=ready), path)
+        parts = parts_of(self)
+        if self.updates is not None:
+            # The messages are not saved; the report of the file says that there were some.
+            parts["tables"] = replace(self.tables, report={**self.tables.report, "updates": self.updates.facts()})
+        return write_file(Contents(**parts, prepared=ready), path)
 
 
 def check_network(given: Any, name: str = "the first argument") -> None:

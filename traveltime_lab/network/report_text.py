@@ -11,7 +11,7 @@ from typing import Any, Final
 _NAMES: Final = frozenset(
     {
         "files", "timetable", "edges_by_highway", "km_by_timezone", "changes", "dropped", "noted",
-        "restriction_conditions_ignored",
+        "restriction_conditions_ignored", "not_applied", "alerts_on_timetable",
     }
 )  # fmt: skip
 

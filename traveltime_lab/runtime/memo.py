@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
@@ -61,6 +61,18 @@ class Memo:
         self.lock = Lock()
         self.entries: dict[Derived[Any, Any], OrderedDict[Hashable, _Entry]] = {}
         self.pinned: dict[tuple[Derived[Any, Any], Hashable], Any] = {}
+
+    def share(self, other: Memo, kinds: Iterable[Derived[Any, Any]]) -> None:
+        """
+        Keep values of some kinds together with another memo, whose owner gives the same ones.
+
+        Values that either owner computes later are there for both. This memo must be new.
+        """
+        self.lock = other.lock
+        with self.lock:
+            for kind in kinds:
+                self.entries[kind] = other.entries.setdefault(kind, OrderedDict())
+                self.pinned |= {key: value for key, value in other.pinned.items() if key[0] is kind}
 
     def __reduce__(self) -> tuple[type[Memo], tuple[()]]:
         """Pickle as an empty memo."""

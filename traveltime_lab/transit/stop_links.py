@@ -63,6 +63,22 @@ _SEARCHES = Derived[tuple[object, bool], RowSearch]("searches for stops", kept=4
 _TRANSFERS = Derived[tuple[float, int], Transfers]("changes", kept=4)
 
 
+def share_stops(layer: TransitLayer, other: TransitLayer) -> None:
+    """
+    Keep the links of stops and the walks around them together with a layer of the same streets and stops.
+
+    A layer whose timetable has other stops, or calls at others, keeps its own.
+    """
+    ours, theirs = layer.timetable, other.timetable
+    if (
+        layer.streets is other.streets
+        and ours.stops is theirs.stops
+        and np.array_equal(ours.is_called, theirs.is_called)
+    ):
+        layer.identity = other.identity
+        layer.memo.share(other.memo, (STOPS, OWN_STOPS, _WALKS, _TRANSFERS))
+
+
 @dataclass(frozen=True)
 class LinkedStops:
     """

@@ -1,0 +1,511 @@
+"""What an update is about, what alerts close, and what becomes of updates that do not match, on small feeds."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import traveltime_lab as tl
+from tests.support.feeds import EVERY_DAY, feed, posix, runs_of
+from traveltime_lab.errors import InputError
+from traveltime_lab.readers.gtfs.feed import read_timetable
+from traveltime_lab.realtime import alerts, growing
+from traveltime_lab.realtime.updates import Updates, read_updates, with_updates
+from traveltime_lab.scenarios import timetables
+from traveltime_lab.transit import timetable_file
+from traveltime_lab.transit.stop_sequences import StopSequences
+from traveltime_lab.transit.timetable import Timetable
+from traveltime_lab.transit.trip_instances import trip_table
+
+pytestmark = pytest.mark.quick
+
+DAY = "20260302"
+#: The line of `tests.support.feeds`, with a trip after midnight, one back, and repeated ones.
+TRIPS = {
+    "trips": """
+        route_id,service_id,trip_id,direction_id
+        R,daily,t,0
+        R,daily,night,0
+        R,daily,back,1
+        R,daily,exact,0
+        R,daily,loose,0
+    """,
+    "stop_times": """
+        trip_id,stop_sequence,stop_id,arrival_time,departure_time
+        t,1,a,8:00:00,8:00:00
+        t,2,b,8:10:00,8:11:00
+        t,3,c,8:20:00,8:20:00
+        night,1,a,24:30:00,24:30:00
+        night,2,b,24:40:00,24:40:00
+        back,1,c,8:00:00,8:00:00
+        back,2,a,8:20:00,8:20:00
+        exact,1,a,0:00:00,0:00:00
+        exact,2,c,0:15:00,0:15:00
+        loose,1,a,0:00:00,0:00:00
+        loose,2,c,0:15:00,0:15:00
+    """,
+    "frequencies": """
+        trip_id,start_time,end_time,headway_secs,exact_times
+        exact,12:00:00,13:00:00,1200,1
+        loose,14:00:00,15:00:00,1200,0
+    """,
+}
+
+
+@pytest.fixture(scope="module")
+def timetable(tmp_path_factory: pytest.TempPathFactory) -> Timetable:
+    return read_timetable(feed(tmp_path_factory.mktemp("feed"), **TRIPS))
+
+
+def message(*entities: dict[str, Any], at: str = "2026-03-02T07:00") -> bytes:
+    entity = [{"id": str(i), **each} for i, each in enumerate(entities)]
+    header = {"gtfs_realtime_version": "2.0", **({"timestamp": posix(at)} if at else {})}
+    return json.dumps({"header": header, "entity": entity}).encode()
+
+
+def update(trip: str = "t", *stops: dict[str, Any], day: str = DAY, **others: Any) -> dict[str, Any]:
+    inner = {key: others.pop(key) for key in ("delay", "timestamp", "trip_properties") if key in others}
+    named = {"trip_id": trip, "start_date": day, **others}
+    named = {key: value for key, value in named.items() if value}
+    return {"trip_update": {"trip": named, "stop_time_update": list(stops), **inner}}
+
+
+def apply(timetable: Timetable, *entities: dict[str, Any], **others: Any) -> tuple[Timetable, Updates]:
+    found, report, _ = with_updates(timetable, read_updates(message(*entities, **others), None))
+    return found, report
+
+
+def calls(timetable: Timetable, trip: str = "t", day: str = DAY) -> list[str]:
+    """Return the calls of the runs of a trip that begin on a day, in words."""
+    begin = posix(f"{day[:4]}-{day[4:6]}-{day[6:]}")
+    table = trip_table(timetable, begin, begin + 30 * 3600)
+    ordinal = begin // 86_400 + 719_163
+    found = []
+    for (name, date, run), n in runs_of(timetable, table).items():
+        if name.split("@")[0] == trip and date == ordinal:
+            words = []
+            for stop, arrival, departure, board, alight in run:
+                times = [f"{(t - begin) // 3600}:{(t - begin) // 60 % 60:02d}" for t in (arrival, departure)]
+                words.append(f"{stop} {'-'.join(dict.fromkeys(times))}{'' if board and alight else '!'}")
+            found += [", ".join(words)] * n
+    return sorted(found)
+
+
+def reason(timetable: Timetable, entity: dict[str, Any], **others: Any) -> str:
+    found, report = apply(timetable, entity, **others)
+    assert found is timetable
+    assert not report.trips["applied"].any()
+    return str(report.trips["reason"][0])
+
+
+PLANNED = "a 8:00, b 8:10-8:11, c 8:20"
+
+
+class TestTimes:
+    @pytest.mark.parametrize(
+        ("entity", "expected"),
+        [
+            (update(delay=300), "a 8:05, b 8:15-8:16, c 8:25"),
+            (update("t", {"stop_sequence": 2, "arrival": {"delay": 300}}), "a 8:00, b 8:15-8:16, c 8:25"),
+            (update("t", {"stop_id": "b", "departure": {"delay": 300}}), "a 8:00, b 8:10-8:16, c 8:25"),
+            (update("t", {"stop_id": "b", "arrival": {"time": posix("2026-03-02T08:30")}}),
+             "a 8:00, b 8:30-8:31, c 8:40"),
+            # Time takes precedence over delay, and a time of 0 is none.
+            (update("t", {"stop_id": "b", "arrival": {"time": posix("2026-03-02T08:12"), "delay": 999}}),
+             "a 8:00, b 8:12-8:13, c 8:22"),
+            (update("t", {"stop_id": "b", "arrival": {"time": 0, "delay": 60}}), "a 8:00, b 8:11-8:12, c 8:21"),
+            (update("t", {"stop_id": "b", "schedule_relationship": "SKIPPED"}), "a 8:00, c 8:20"),
+            (update("t", {"stop_id": "a", "departure": {"delay": 60}},
+                    {"stop_id": "b", "schedule_relationship": "SKIPPED"}),
+             "a 8:01, c 8:21"),
+            (update("t", {"stop_id": "a", "departure": {"delay": 60}},
+                    {"stop_id": "b", "schedule_relationship": "NO_DATA"}),
+             "a 8:00-8:01, b 8:10-8:11, c 8:20"),
+            # The vehicle is early: it has left the stop before, too.
+            (update("t", {"stop_id": "c", "arrival": {"delay": -900}}), "a 8:00, b 8:05, c 8:05"),
+            (update("t", {"stop_sequence": 3, "stop_time_properties": {"assigned_stop_id": "a"},
+                          "arrival": {"delay": 0}}),
+             "a 8:00, b 8:10-8:11, a 8:20"),
+            (update("t", {"stop_sequence": 2, "arrival": {"delay": 0},
+                          "stop_time_properties": {"pickup_type": "NONE"}}),
+             "a 8:00, b 8:10-8:11!, c 8:20"),
+        ],
+    )  # fmt: skip
+    def test_as_the_reference_says(self, timetable: Timetable, entity: dict[str, Any], expected: str) -> None:
+        found, report = apply(timetable, entity)
+        # The first arrival, before any event that is given, is that of the timetable.
+        assert calls(found)[0].replace("a 8:00-8:01", "a 8:01") == expected.replace("a 8:00-8:01", "a 8:01")
+        assert report.trips["applied"].all()
+        for other in ("20260301", "20260303"):
+            assert calls(found, day=other) == [PLANNED]
+
+    def test_times_that_decrease_are_raised_and_counted(self, timetable: Timetable) -> None:
+        late, early = {"stop_id": "a", "departure": {"delay": 900}}, {"stop_id": "b", "arrival": {"delay": -60}}
+        found, report = apply(timetable, update("t", late, early))
+        assert calls(found) == ["a 8:00-8:15, b 8:15, c 8:19"]
+        assert report.counts["trips"]["with times that decreased, which were raised"] == 1
+
+    @pytest.mark.parametrize("time", [1, 10**9, 2 * 10**12, 2**62, -5])
+    def test_times_decades_off(self, timetable: Timetable, time: int) -> None:
+        found, report = apply(timetable, update("t", {"stop_id": "b", "arrival": {"time": time}}, delay=60))
+        assert calls(found) == ["a 8:01, b 8:10-8:11, c 8:20"]
+        assert report.counts["stops"]["more than a day from the timetable"] == 1
+
+    def test_unknown_stops_are_counted(self, timetable: Timetable) -> None:
+        _, report = apply(timetable, update("t", {"stop_id": "x", "arrival": {"delay": 9}}, {"stop_sequence": 9}))
+        assert report.counts["stops"] == {"not a stop of the trip": 2}
+        assert report.counts["trips"] == {"as in the timetable": 1}
+
+    def test_same_as_planned_is_the_same_timetable(self, timetable: Timetable) -> None:
+        found, report = apply(timetable, update("t", {"stop_sequence": 1, "departure": {"delay": 0}}))
+        assert found is timetable
+        assert report.trips["applied"].all()
+
+
+class TestDays:
+    @pytest.mark.parametrize(
+        ("at", "trip", "day"),
+        [("2026-03-02T07:00", "t", DAY), ("2026-03-02T23:00", "night", DAY), ("2026-03-03T00:35", "night", DAY),
+         ("2026-03-02T14:00", "night", DAY), ("2026-03-01T21:00", "t", DAY)],
+    )  # fmt: skip
+    def test_without_a_date_it_is_the_nearest_run(self, timetable: Timetable, at: str, trip: str, day: str) -> None:
+        found, _ = apply(timetable, update(trip, day="", delay=60), at=at)
+        assert calls(found, trip, day) != calls(timetable, trip, day)
+
+    def test_times_of_stops_say_the_day(self, timetable: Timetable) -> None:
+        stop = {"stop_id": "b", "arrival": {"time": posix("2026-03-05T00:45")}}
+        found, report = apply(timetable, update("night", stop, day=""), at="2026-03-02T07:00")
+        assert calls(found, "night", "20260304") == ["a 24:30, b 24:45"]
+        assert str(report.trips["start_date"][0].date()) == "2026-03-04"
+
+    def test_the_last_update_counts(self, timetable: Timetable) -> None:
+        found, report = apply(timetable, update(delay=60, timestamp=9), update(delay=120, timestamp=5))
+        assert calls(found) == ["a 8:01, b 8:11-8:12, c 8:21"]
+        assert report.trips["applied"].tolist() == [True, False]
+        assert report.counts["not_applied"] == {"replaced by a later update of the same trip": 1}
+
+
+class TestNotApplied:
+    @pytest.mark.parametrize(
+        ("entity", "expected"),
+        [
+            (update("x", delay=5), "unknown trip_id"),
+            (update("x", route_id="R", start_time="09:00:00"), "unknown trip_id, and no trip of the route starts"),
+            (update("", route_id="R", start_time="9 o'clock"), "start_time is no time"),
+            (update("", route_id="Q", start_time="09:00:00"), "unknown route_id"),
+            (update("", route_id="R"), "names neither a trip nor a start_time"),
+            (update(""), "names neither a trip nor a route"),
+            (update(day="2026-03-02", delay=5), "start_date is no date"),
+            (update(day="20260230", delay=5), "start_date is no date"),
+            (update(day="19260302", delay=5), "start_date is outside the dates"),
+            (update(schedule_relationship="MAYBE", delay=5), "unknown schedule_relationship"),
+            (update(modified_trip={"modifications_id": "x"}), "trip modifications are not supported"),
+            (update("exact", delay=60), "start_time is missing"),
+            (update("exact", start_time="12:10:00"), "no repetition of the trip starts then"),
+            (update("exact", start_time="12:00:00", schedule_relationship="REPLACEMENT"), "REPLACEMENT of a trip with"),
+            (update("n", schedule_relationship="NEW"), "new trip of an unknown route"),
+            (update("n", schedule_relationship="NEW", route_id="R"), "new trip with fewer than two stops"),
+            (update("n", {"stop_id": "a"}, {"stop_id": "b"}, schedule_relationship="NEW", route_id="R"),
+             "a stop of the new trip has no time"),
+            (update("n", {"stop_id": "x", "arrival": {"time": 5}}, schedule_relationship="NEW", route_id="R"),
+             "a stop of the new trip is unknown"),
+            (update("n", *({"stop_id": s, "arrival": {"time": 10**9}} for s in "ab"), schedule_relationship="NEW",
+                    route_id="R", day=""), "new trip outside the dates of the timetable"),
+            (update(schedule_relationship="DUPLICATED", trip_properties={"start_date": "20990101"}),
+             "start_date of the duplicated trip is no date of the timetable"),
+        ],
+    )  # fmt: skip
+    def test_reasons(self, timetable: Timetable, entity: dict[str, Any], expected: str) -> None:
+        assert reason(timetable, entity).startswith(expected)
+
+    def test_days_on_which_the_trip_does_not_run(self, tmp_path: Path) -> None:
+        calendar = EVERY_DAY.replace("daily,1,", "daily,0,")  # no Mondays
+        other = read_timetable(feed(tmp_path, calendar=calendar, **TRIPS))
+        assert reason(other, update(delay=5)) == "the trip does not run on its start_date"
+        assert reason(other, update(day="", delay=5)) == "the trip does not run at that time"
+
+    def test_no_day_at_all(self, timetable: Timetable) -> None:
+        assert reason(timetable, update(day="", delay=5), at="") == "neither a start_date nor a time says the day"
+
+
+class TestByRoute:
+    def test_start_and_direction(self, timetable: Timetable) -> None:
+        for direction, trip in ((0, "t"), (1, "back")):
+            entity = update("", route_id="R", start_time="08:00:00", delay=60)
+            entity["trip_update"]["trip"]["direction_id"] = direction
+            found, report = apply(timetable, entity)
+            assert report.trips["trip_id"][0] == trip
+            assert calls(found, trip) != calls(timetable, trip)
+
+    def test_stops_decide_where_directions_are_missing(self, timetable: Timetable) -> None:
+        entity = update("", {"stop_id": "b", "arrival": {"delay": 5}}, route_id="R", start_time="08:00:00")
+        assert apply(timetable, entity)[1].trips["trip_id"][0] == "t"
+        assert reason(timetable, update("", route_id="R", start_time="08:00:00")) == "several trips start at that time"
+
+    def test_ids_of_the_subway_of_new_york(self, tmp_path: Path) -> None:
+        subway = read_timetable(
+            feed(
+                tmp_path,
+                stop_times="""
+                    trip_id,stop_sequence,stop_id,arrival_time,departure_time
+                    t,1,aS,8:00:30,8:00:30
+                    t,2,bS,8:10:00,8:10:00
+                """,
+                stops="""
+                    stop_id,stop_name,stop_lat,stop_lon
+                    aS,Ash,0.5,0.50
+                    bS,Birch,0.5,0.51
+                """,
+            )
+        )
+        stop = {"stop_id": "bS", "arrival": {"time": posix("2026-03-02T08:12")}}
+        _, report = apply(subway, update("048050_R..S07R", stop, route_id="R"))
+        assert report.trips[["trip_id", "applied"]].to_numpy().tolist() == [["t", True]]
+        assert "no trip of the route" in reason(subway, update("048050_R..N07R", stop, route_id="R"))
+
+
+class TestRepeated:
+    EXACT = ("a 12:00, c 12:15", "a 12:20, c 12:35", "a 12:40, c 12:55")
+
+    def test_one_with_exact_times(self, timetable: Timetable) -> None:
+        found, _ = apply(timetable, update("exact", start_time="12:20:00", delay=300))
+        assert calls(found, "exact") == [self.EXACT[0], "a 12:25, c 12:40", self.EXACT[2]]
+        assert calls(found, "exact", "20260303") == [*self.EXACT]
+        found, _ = apply(timetable, update("exact", start_time="12:20:00", schedule_relationship="CANCELED"))
+        assert calls(found, "exact") == [self.EXACT[0], self.EXACT[2]]
+
+    def test_all(self, timetable: Timetable) -> None:
+        found, _ = apply(timetable, update("exact", schedule_relationship="CANCELED"))
+        assert calls(found, "exact") == []
+        assert calls(found, "exact", "20260303") == [*self.EXACT]
+
+    def test_one_without_takes_the_place_of_the_nearest(self, timetable: Timetable) -> None:
+        def loose(*starts: str) -> list[str]:
+            entities = [update("loose", start_time=each, schedule_relationship="UNSCHEDULED") for each in starts]
+            return [each.split(",")[0] for each in calls(apply(timetable, *entities)[0], "loose")]
+
+        assert loose("14:25:00") == ["a 14:00", "a 14:25", "a 14:40"]
+        assert loose("14:22:00", "14:25:00") == ["a 14:00", "a 14:22", "a 14:25", "a 14:40"]
+        assert loose("16:00:00") == ["a 14:00", "a 14:20", "a 14:40", "a 16:00"]
+
+
+class TestNewTrips:
+    def new(self, relation: str, trip: str = "n", **others: Any) -> dict[str, Any]:
+        stops = [
+            {"stop_id": stop, "departure": {"time": posix(f"2026-03-02T09:{i}0")}} for i, stop in enumerate("cba", 1)
+        ]
+        return update(trip, *stops, schedule_relationship=relation, **others)
+
+    @pytest.mark.parametrize("relation", ["ADDED", "NEW"])
+    @pytest.mark.parametrize("day", [DAY, ""])
+    def test_added(self, timetable: Timetable, relation: str, day: str) -> None:
+        found, report = apply(timetable, self.new(relation, route_id="R", day=day))
+        assert calls(found, "n") == ["c 9:10, b 9:20, a 9:30"]
+        assert calls(found) == [PLANNED]
+        assert report.counts["trips"] == {"added": 1}
+
+    def test_the_route_follows_from_the_stops(self, timetable: Timetable) -> None:
+        stops = [{"stop_id": s, "arrival": {"time": posix(f"2026-03-02T09:0{i}")}} for i, s in enumerate("abc")]
+        found, _ = apply(timetable, update("n", *stops, schedule_relationship="ADDED", day=""))
+        assert calls(found, "n") == ["a 9:00, b 9:01, c 9:02"]
+
+    def test_replaced(self, timetable: Timetable) -> None:
+        found, _ = apply(timetable, self.new("REPLACEMENT", "t"))
+        assert calls(found) == ["c 9:10, b 9:20, a 9:30"]
+        assert calls(found, day="20260303") == [PLANNED]
+
+    def test_duplicated(self, timetable: Timetable) -> None:
+        properties = {"trip_id": "d", "start_date": "20260303", "start_time": "10:00:00"}
+        found, _ = apply(timetable, update(schedule_relationship="DUPLICATED", trip_properties=properties, delay=60))
+        assert calls(found, "d", "20260303") == ["a 10:01, b 10:11-10:12, c 10:21"]
+        assert calls(found) == calls(found, day="20260303") == [PLANNED]
+
+    @pytest.mark.parametrize("relation", ["CANCELED", "DELETED"])
+    def test_gone(self, timetable: Timetable, relation: str) -> None:
+        found, report = apply(timetable, update(schedule_relationship=relation))
+        assert calls(found) == []
+        assert calls(found, day="20260303") == [PLANNED]
+        assert report.counts["trips"] == {"canceled": 1}
+
+
+class TestAlerts:
+    def alert(self, *selectors: dict[str, Any], period: tuple[str, str] | None = None, **others: Any) -> dict[str, Any]:
+        periods = [] if period is None else [{"start": posix(period[0]), "end": posix(period[1])}]
+        return {
+            "alert": {"effect": "NO_SERVICE", "informed_entity": list(selectors), "active_period": periods, **others}
+        }
+
+    MORNING = ("2026-03-02T07:00", "2026-03-02T12:00")
+
+    @pytest.mark.parametrize(
+        ("selector", "left"),
+        [({"stop_id": "b"}, ["a 8:00, c 8:20"]), ({"route_id": "R"}, []), ({"agency_id": "A"}, []),
+         ({"route_type": 3}, []), ({"route_type": 1}, [PLANNED]), ({"route_id": "R", "direction_id": 1}, [PLANNED]),
+         ({"trip": {"trip_id": "t"}}, []), ({"trip": {"trip_id": "back"}}, [PLANNED]), ({"stop_id": "x"}, [PLANNED]),
+         ({"route_id": "R", "stop_id": "b"}, ["a 8:00, c 8:20"]), ({}, [PLANNED])],
+    )  # fmt: skip
+    def test_what_is_closed(self, timetable: Timetable, selector: dict[str, Any], left: list[str]) -> None:
+        found, report = apply(timetable, self.alert(selector, period=self.MORNING))
+        assert calls(found) == left
+        assert calls(found, day="20260303") == [PLANNED]
+        assert report.alerts["result"][0].startswith("closes ")
+
+    def test_periods_are_those_of_calls(self, timetable: Timetable) -> None:
+        found, _ = apply(timetable, self.alert({"route_id": "R"}, period=("2026-03-02T08:15", "2026-03-02T09:00")))
+        assert calls(found) == ["a 8:00, b 8:10-8:11"]
+        assert calls(found, "exact") == [*TestRepeated.EXACT]
+
+    def test_until_further_notice(self, timetable: Timetable) -> None:
+        found, _ = apply(timetable, self.alert({"stop_id": "b"}))
+        assert calls(found, day="20260301") == [PLANNED]
+        for day in (DAY, "20260310", "20260430"):
+            assert calls(found, day=day) == ["a 8:00, c 8:20"]
+        assert calls(found, day="20260601") == [PLANNED]  # 60 days are looked at
+
+    def test_together_with_updates(self, timetable: Timetable) -> None:
+        found, _ = apply(timetable, update(delay=60), self.alert({"stop_id": "b"}, period=self.MORNING))
+        assert calls(found) == ["a 8:01, c 8:21"]
+
+    def test_selectors_are_bounded(self, timetable: Timetable, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Those that name one stop each are one together, and repeated ones count once."""
+        monkeypatch.setattr(alerts, "MOST_SELECTORS", 1)
+        many = [{"stop_id": stop} for stop in "abcx" * 1000]
+        found, report = apply(timetable, self.alert(*many, period=self.MORNING))
+        assert calls(found) == []
+        assert "more selectors" not in report.alerts["result"][0]
+        both = [{"route_id": "R", "stop_id": stop} for stop in ("b", "c")]
+        found, report = apply(timetable, self.alert(*both, period=self.MORNING))
+        assert calls(found) == ["a 8:00, c 8:20"]
+        assert report.alerts["result"][0].endswith("; 1 more selectors are not applied")
+
+    def test_others_are_notes(self, timetable: Timetable) -> None:
+        words = {"translation": [{"text": "Slow"}]}
+        found, report = apply(timetable, self.alert({"route_id": "R"}, effect="DETOUR", header_text=words))
+        assert found is timetable
+        row = report.alerts.iloc[0]
+        assert (row["effect"], row["header"], row["routes"], row["result"]) == ("DETOUR", "Slow", ("R",), "note")
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory) -> Timetable:
+    folder = tmp_path_factory.mktemp("two")
+    return read_timetable([feed(folder, "one.zip"), feed(folder, "two.zip")])
+
+
+class TestFeeds:
+    def test_equal_ids_need_the_name_of_a_feed(self, two: Timetable) -> None:
+        assert "several feeds" in reason(two, update(delay=60))
+        content = message(update(delay=60))
+        for given, name in ((content, "two"), ({"two": content}, None)):
+            found, report, _ = with_updates(two, read_updates(given, name))
+            assert report.trips["applied"].all()
+            assert calls(found) == [PLANNED, "a 8:01, b 8:11-8:12, c 8:21"]
+            assert (found.hot.trip_feed[found.hot.trip_service != two.hot.trip_service[0]] <= 1).all()
+
+    def test_unknown_feeds(self, two: Timetable) -> None:
+        with pytest.raises(InputError, match=r"no feed of the network is called 'tow'.*'two'"):
+            with_updates(two, read_updates(message(), "tow"))
+        with pytest.raises(InputError, match="at least one message"):
+            read_updates([], None)
+
+
+def test_large_tables_are_shared(timetable: Timetable) -> None:
+    found, _ = apply(timetable, update(delay=60))
+    for name in ("stops", "routes", "agencies", "transfers", "feeds"):
+        assert getattr(found, name) is getattr(timetable, name)
+    for name in ("pattern_stop", "pattern_indptr", "course_along", "shape_lng", "frequency_trip"):
+        assert np.shares_memory(getattr(found, name), getattr(timetable, name)) or not getattr(found, name).size
+
+
+@pytest.fixture(scope="module")
+def tens(tmp_path_factory: pytest.TempPathFactory) -> Timetable:
+    rows = [line.strip().split(",") for line in TRIPS["stop_times"].strip().splitlines()]
+    tens = [[row[0], f"{row[1]}0" if row[1].isdigit() else row[1], *row[2:]] for row in rows]
+    files = {**TRIPS, "stop_times": "\n".join(",".join(row) for row in tens)}
+    return read_timetable(feed(tmp_path_factory.mktemp("tens"), **files))
+
+
+class TestSequences:
+    """Numbers of stops that are not 1, 2, 3 are kept by all that rewrites a timetable."""
+
+    def expected(self, timetable: Timetable, trip: str = "t") -> list[int]:
+        return StopSequences.of_trip(timetable, timetable.trips["trip_id"].tolist().index(trip))
+
+    def test_ordinary_ones_take_no_memory(self, timetable: Timetable) -> None:
+        assert timetable.sequences is None
+        assert self.expected(timetable) == [1, 2, 3]
+
+    def test_updates_name_them(self, tens: Timetable) -> None:
+        assert self.expected(tens) == [10, 20, 30]
+        found, _ = apply(tens, update("t", {"stop_sequence": 20, "arrival": {"delay": 60}}))
+        assert calls(found) == ["a 8:00, b 8:11-8:12, c 8:21"]
+
+    def test_files_keep_them(self, tens: Timetable) -> None:
+        assert self.expected(timetable_file.from_tables(*timetable_file.to_tables(tens))) == [10, 20, 30]
+
+    def test_feeds_together(self, tens: Timetable, timetable: Timetable) -> None:
+        for parts in ([tens, timetable], [timetable, tens]):
+            joined = timetable_file.join_timetables(parts)
+            found = sorted(
+                StopSequences.of_trip(joined, row)
+                for row, name in enumerate(joined.trips["trip_id"].tolist())
+                if name == "t"
+            )
+            assert found == [[1, 2, 3], [10, 20, 30]]
+
+    def test_changes_keep_them(self, tens: Timetable) -> None:
+        changed = timetables.apply(tens, tl.RemoveStops("b"), "UTC")[0]
+        assert self.expected(changed) == [10, 30]
+        changed = timetables.apply(tens, tl.ShiftTrips("R", 600), "UTC")[0]
+        assert self.expected(changed) == [10, 20, 30]
+        line = tl.AddLine("N", stops=["a", "b"], headway=600, start="06:00", end="07:00", speed=20)
+        changed = timetables.apply(tens, line, "UTC")[0]
+        assert self.expected(changed, "N:0:0") == [1, 2]
+        assert self.expected(changed) == [10, 20, 30]
+
+
+class TestGrowing:
+    """Longer copies of an array are private, and equal to plain ones."""
+
+    def test_copies_are_private(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(growing, "LEAST_BYTES", 1)
+        memory = growing.Growing()
+        array = np.arange(10_000, dtype=np.int32)
+        copies = [memory.longer("a", array, np.full(n, n, np.int32)) for n in (3, 0, 5_000, 1)]
+        copies[0][:2] = 7
+        for n, found in zip((0, 5_000, 1), copies[1:], strict=True):
+            assert found.flags.c_contiguous
+            assert found.tolist() == [*range(10_000), *[n] * n]
+        assert copies[0][-3:].tolist() == [3, 3, 3]
+
+    def test_without_files_in_memory(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(growing, "LEAST_BYTES", 1)
+        monkeypatch.delattr(os, "memfd_create", raising=False)
+        assert growing.Growing().longer("a", np.arange(3), np.arange(2)).tolist() == [0, 1, 2, 0, 1]
+
+        def full() -> None:
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(growing, "_temporary_file", full)
+        assert growing.Growing().longer("a", np.arange(3), np.arange(2)).tolist() == [0, 1, 2, 0, 1]
+
+
+@pytest.mark.slow
+def test_a_million_entities(timetable: Timetable) -> None:
+    """The bound is that of a process of mutations: see tests/support/batches.py."""
+    import time
+
+    from traveltime_lab.realtime.json_messages import to_bytes
+
+    one = to_bytes(message(update("x", {"stop_id": "b", "arrival": {"delay": 5}}, day="", delay=5)), "x")
+    head = to_bytes(message(), "x")
+    entity = one[len(head) :]
+    begin = time.process_time()
+    _, report, _ = with_updates(timetable, read_updates(head + entity * 1_000_000, None))
+    assert report.counts["not_applied"] == {"unknown trip_id": 1_000_000}
+    assert time.process_time() - begin < 120

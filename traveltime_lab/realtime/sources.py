@@ -1,0 +1,218 @@
+"""
+Read GTFS Realtime messages into columns.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import zlib
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from traveltime_lab._arrays import AnyArray, Int64Array, ObjectArray, UInt8Array
+from traveltime_lab._files import as_path, explained, is_file, most_unpacked, read_bytes
+from traveltime_lab.errors import DataError, InputError, LimitError, MissingFileError
+from traveltime_lab.kernels import wire
+from traveltime_lab.realtime.json_messages import to_bytes
+from traveltime_lab.realtime.schema import KINDS, NUMBER, PLACES
+
+#: Most bytes of a message (assumed; those of the largest networks have 10 MB).
+MOST_BYTES: Final = 1 << 28
+#: Most values of a message (assumed; 60,000 stop updates of the Netherlands have 300,000).
+MOST_VALUES: Final = 100_000_000
+_GZIP: Final = b"\x1f\x8b"
+#: A value that is not given.
+NONE: Final = np.iinfo(np.int64).min
+
+
+class Source(NamedTuple):
+    """
+    A message as bytes of Protocol Buffers.
+
+    Attributes
+    ----------
+    name : str
+        For reports and errors.
+    feed : str or None
+        Name of the GTFS feed that it is about, if given.
+    content : bytes
+    """
+
+    name: str
+    feed: str | None
+    content: bytes
+
+
+def sources_of(given: Any, feed: str | None = None) -> list[Source]:
+    """
+    Return the messages that a user gives.
+
+    Parameters
+    ----------
+    given : path-like, bytes, message, sequence of these, or mapping
+        A mapping has the names of feeds as keys.
+    feed : str, optional
+
+    Raises
+    ------
+    InputError
+        If it is something else.
+    MissingFileError, FileAccessError
+        If a file does not exist or cannot be read.
+    LimitError
+        If a message is too large.
+    """
+    if isinstance(given, Mapping):
+        return [each for name, inner in given.items() for each in sources_of(inner, _feed_name(name))]
+    if isinstance(given, list | tuple):
+        return [each for inner in given for each in sources_of(inner, feed)]
+    if isinstance(given, bytes | bytearray | memoryview):
+        return [Source("the message", feed, _plain(bytes(given), "the message"))]
+    if callable(serialized := getattr(given, "SerializeToString", None)):
+        # A FeedMessage of gtfs-realtime-bindings or of another generated module.
+        return [Source("the message", feed, _plain(bytes(serialized()), "the message"))]
+    if not isinstance(given, str | os.PathLike):
+        raise InputError(
+            "updates must be a file, bytes, a FeedMessage, a list of these or a dict by feed; got "
+            f"{type(given).__name__}"
+        )
+    if str(given).lower().startswith(("http://", "https://")):
+        raise InputError(f"updates must be a file or bytes; got the address {str(given)!r}. Download it first")
+    path = as_path(given, "updates")
+    if not is_file(path):
+        raise MissingFileError(f"no GTFS Realtime message at {path}")
+    with explained(path, "read"):
+        if path.stat().st_size > MOST_BYTES:
+            raise LimitError(f"{path} has more than {MOST_BYTES:,} bytes; a message has at most that")
+        content = read_bytes(path)
+    return [Source(path.name, feed, _plain(content, str(path)))]
+
+
+def _feed_name(name: Any) -> str:
+    if not isinstance(name, str):
+        raise InputError(f"the keys of updates must be names of feeds; got {name!r}")
+    return name
+
+
+def _plain(content: bytes, name: str) -> bytes:
+    """Return a message as bytes of Protocol Buffers, unpacked."""
+    if content.startswith(_GZIP):
+        most = min(MOST_BYTES, most_unpacked(len(content)))
+        try:
+            with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
+                content = file.read(most + 1)
+        except (OSError, EOFError, zlib.error) as error:
+            raise DataError(f"{name} is damaged: {error}; fetch it again") from error
+        if len(content) > most:
+            raise LimitError(f"{name} unpacks to more than {most:,} bytes; unpack it if it is what it seems")
+    if len(content) > MOST_BYTES:
+        raise LimitError(f"{name} has more than {MOST_BYTES:,} bytes; a message has at most that")
+    # A message of Protocol Buffers may begin with a line break, too, but not with one and a brace of JSON after it.
+    text = content.removeprefix(b"\xef\xbb\xbf")
+    if text[:1] == b"{" or (text[:64].lstrip()[:1] == b"{" and text.rstrip()[-1:] == b"}"):
+        return to_bytes(text, name)
+    return content
+
+
+class Fields:
+    """
+    The fields of a message by place (`traveltime_lab.realtime.schema`).
+
+    Parameters
+    ----------
+    source : Source
+
+    Raises
+    ------
+    DataError
+        If it is no GTFS Realtime message, or an incomplete one.
+    LimitError
+        If it has too many values.
+    """
+
+    def __init__(self, source: Source) -> None:
+        name = source.name
+        self.content = source.content
+        data: UInt8Array = np.frombuffer(source.content or b"\0", np.uint8)[: len(source.content)].copy()
+        nothing = np.zeros((0, 2), np.int64), np.zeros((0, 4), np.int64)
+        n_nodes, n_leaves, fault = wire.fields(data, KINDS, *nothing, True)
+        if fault >= 0:
+            raise DataError(
+                f"{name} is no complete GTFS Realtime message: byte {fault:,} of {data.size:,} cannot be read; "
+                "fetch it again"
+            )
+        if n_nodes + n_leaves > MOST_VALUES:
+            raise LimitError(f"{name} has {n_nodes + n_leaves:,} values; at most {MOST_VALUES:,} can be read")
+        nodes, leaves = np.empty((n_nodes, 2), np.int64), np.empty((n_leaves, 4), np.int64)
+        wire.fields(data, KINDS, nodes, leaves, False)
+        self._kind, self._parent = np.ascontiguousarray(nodes[:, 0]), np.ascontiguousarray(nodes[:, 1])
+        by_kind = np.argsort(self._kind, kind="stable")
+        self._by_kind = np.split(by_kind, np.searchsorted(self._kind[by_kind], np.arange(1, len(PLACES))))
+        key = self._kind[leaves[:, 0]] * KINDS.shape[1] + leaves[:, 1]
+        order = np.argsort(key, kind="stable")
+        self._key, self._leaves = key[order], leaves[order]
+        self._row = np.full(n_nodes, -1, np.int64)
+        if not self._by_kind[NUMBER["header"]].size:
+            raise DataError(f"{name} is no GTFS Realtime message: it has no header; check what it is")
+
+    def count(self, place: str) -> int:
+        """Return the number of messages at a place."""
+        return int(self._by_kind[NUMBER[place]].size)
+
+    def rows_in(self, place: str, outer: str) -> Int64Array:
+        """Return for each message at a place the row, among those at an outer place, of the one that it is in."""
+        return self._up(self._by_kind[NUMBER[place]], outer)
+
+    def _up(self, nodes: Int64Array, outer: str) -> Int64Array:
+        base = self._by_kind[NUMBER[outer]]
+        for _ in range(outer.count("."), _DEPTH):
+            inside = self._kind[nodes] != NUMBER[outer]
+            if not inside.any():
+                break
+            nodes = np.where(inside, self._parent[nodes], nodes)
+        return np.searchsorted(base, nodes)
+
+    def _found(self, base: str, name: str) -> tuple[Int64Array, AnyArray]:
+        """Return the row of each value of a field below a place, and the values; later ones replace others."""
+        inner, _, last = f"{base}.{name}".lstrip(".").rpartition(".")
+        key = NUMBER[inner] * KINDS.shape[1] + PLACES[NUMBER[inner]].fields[last][0]
+        begin, end = np.searchsorted(self._key, [key, key + 1])
+        part = self._leaves[begin:end]
+        return self._up(part[:, 0], base), part
+
+    def numbers(self, base: str, name: str, default: int = NONE) -> Int64Array:
+        """Return whole numbers by row of a place."""
+        found = np.full(self.count(base), default, np.int64)
+        rows, part = self._found(base, name)
+        found[rows] = part[:, 2]
+        return found
+
+    def floats(self, base: str, name: str) -> AnyArray:
+        """Return floats by row of a place, NaN where not given."""
+        found = np.full(self.count(base), np.nan)
+        rows, part = self._found(base, name)
+        found[rows] = part[:, 2].astype(np.uint32).view(np.float32)
+        return found
+
+    def texts(self, base: str, name: str) -> ObjectArray:
+        """Return texts by row of a place, empty where not given."""
+        found = np.full(self.count(base), "", object)
+        rows, part = self._found(base, name)
+        content = self.content
+        for row, begin, size in zip(rows.tolist(), part[:, 2].tolist(), part[:, 3].tolist(), strict=True):
+            found[row] = content[begin : begin + size].decode("utf-8", "replace")
+        return found
+
+    def is_in(self, place: str, outer: str) -> AnyArray:
+        """Return for each message at an outer place whether it has one at the inner place."""
+        found = np.zeros(self.count(outer), np.bool_)
+        found[self.rows_in(place, outer)] = True
+        return found
+
+
+#: Messages in one another.
+_DEPTH: Final = max(place.path.count(".") for place in PLACES) + 1
