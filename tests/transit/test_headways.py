@@ -353,6 +353,20 @@ class TestDoors:
         finally:
             settings.threads = before
 
+    @pytest.mark.parametrize("headways", ["exact", "average", "random"])
+    @pytest.mark.parametrize("side", ["departure_time", "arrival_time"])
+    def test_many_moments_are_those_of_single_calls(self, street: tl.Network, headways: str, side: str) -> None:
+        """Also where several moments are in one hour, and with percentiles."""
+        moments = [MOMENT + pd.Timedelta(minutes=each) for each in (0, 20, 95)]
+        means = {"type": "bus", "headways": headways}
+        window: dict[str, Any] = {"window": 600, "percentiles": (50,)}
+        for how in (window, {}) if headways != "random" else (window,):
+            how |= {"travel_time": 3000, "transportation": means, "form": "matrix"}
+            whole = tl.time_filter(street, self.HOMES, self.PLACES, **how, **{side: moments})
+            single = [tl.time_filter(street, self.HOMES, self.PLACES, **how, **{side: each}) for each in moments]
+            assert (whole.to_numpy() == pd.concat(single).to_numpy()).sum() == whole.notna().to_numpy().sum() > 0
+            assert whole.isna().to_numpy().sum() == pd.concat(single).isna().to_numpy().sum()
+
     @pytest.mark.parametrize("headways", ["average", "random"])
     @pytest.mark.parametrize("arrive", [False, True])
     def test_areas_cells_and_opportunities_are_those_of_the_matrix(

@@ -169,6 +169,7 @@ def _transit_tables(network: Network) -> None:
             time_filter(network, _HERE, _THERE, window=1200, percentiles=(50, 90), properties=("share",), **how)
     time_filter(network, _HERE, _THERE, travel_time=3600, transportation=_TRANSIT_MODES[0], departure_time=[_MORNING])
     time_filter(network, _HERE, _THERE, travel_time=3600, transportation=_BY_HEADWAY, **_MOMENTS[0])
+    network.with_updates(b'{"header": {"gtfs_realtime_version": "2.0"}}')
 
 
 def _transit_areas(network: Network) -> None:
