@@ -105,6 +105,7 @@ def names(porto_alegre: Network, helsinki: Network, tmp_path: Path, monkeypatch:
         file.write(np.add.outer(np.zeros(100), np.arange(100)).astype(np.int16), 1)
     shutil.copyfile("elevation.tif", "population.tif")
     found = {"places": places, "homes": places.iloc[:3], "work": places.iloc[3:6], "zones": zones}
+    found["homes"] = found["homes"].assign(people=[50, 20, 30], income=[900, 400, 700], district=["a", "b", "a"])
     found["schools"] = places.iloc[4:].assign(pupils=100)
     found["areas"] = tl.time_map(porto_alegre, places.iloc[:2], travel_time=600)
     porto_alegre.save("city.network")

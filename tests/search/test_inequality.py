@@ -203,7 +203,9 @@ TOWN = pd.DataFrame({"jobs": [1.0, 2.0], "shops": [0.0, 4.0], "people": [3, 0], 
         ({"column": "jobs", "after": TOWN.iloc[:1]}, tl.InputError, "the places of table"),
         ({"column": "jobs", "after": 3}, tl.InputError, "DataFrame"),
         ({"column": "jobs", "threshold": 0}, tl.LimitError, "above 0"),
-        ({"column": "jobs", "epsilon": -1}, tl.LimitError, "at least 0"),
+        ({"column": "jobs", "epsilon": -1}, tl.LimitError, "from 0 to 100"),
+        ({"column": "jobs", "epsilon": float("nan")}, tl.LimitError, "from 0 to 100"),
+        ({"column": ["jobs"]}, tl.InputError, "name of a column"),
         ({"column": "jobs", "deprived": "less"}, tl.InputError, "deprived"),
     ],
 )
@@ -235,3 +237,26 @@ def test_nothing_for_anybody() -> None:
     assert found["mean"] == 0.0
     assert found[["fgt_0", "fgt_1", "fgt_2"]].tolist() == [1.0, 1.0, 1.0]
     assert found[["gini", "palma", "atkinson", "theil_l"]].isna().all()
+
+
+def test_groups_without_people_have_no_indices() -> None:
+    found = tl.inequality(TOWN, "jobs", weights="people", groups="name", threshold=2)["value"]
+    assert found["y"].isna().all()
+    assert found["x"]["mean"] == found["all"]["mean"] == 1.0
+
+
+def test_columns_may_have_other_names_than_texts() -> None:
+    numbered = pd.DataFrame({5: [1.0, 2.0]})
+    assert tl.inequality(numbered, 5)["value"]["mean"] == tl.inequality(numbered)["value"]["mean"] == 1.5
+    assert tl.alkire_foster(numbered, {5: 2}, k=1)["value"]["headcount"] == 0.5
+    twice = pd.DataFrame([[1.0, 2.0]], columns=["jobs", "jobs"])
+    with pytest.raises(tl.InputError, match="2 columns"):
+        tl.inequality(twice, "jobs")
+
+
+def test_atkinson_is_smooth_at_one() -> None:
+    table = pd.DataFrame({"jobs": [1.0, 2.0, 5.0]})
+    close, at_one = (tl.inequality(table, epsilon=each)["value"]["atkinson"] for each in (1.0 + 1e-13, 1.0))
+    assert close == pytest.approx(at_one, rel=1e-9)
+    assert tl.inequality(table, epsilon=0)["value"]["atkinson"] == pytest.approx(0.0, abs=1e-15)
+    assert tl.inequality(table, epsilon=100)["value"]["atkinson"] == pytest.approx(1 - 1 / (8 / 3), rel=0.02)

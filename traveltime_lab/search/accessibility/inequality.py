@@ -30,6 +30,8 @@ from traveltime_lab.search.accessibility.people import (
 #: Shares of the population that the Palma ratio compares.
 _POOREST: Final = 0.4
 _RICHEST: Final = 0.1
+#: Greatest aversion to inequality (assumed): beyond it the index is close to that of the least value alone.
+_MOST_EPSILON: Final = 100.0
 
 
 @dataclass(frozen=True)
@@ -82,15 +84,15 @@ def _theil_l(people: _People) -> float:
 
 
 def _atkinson(people: _People, epsilon: float) -> float:
-    if epsilon == 0.0:
-        return 0.0
     if epsilon >= 1.0 and not people.value.all():
         return 1.0
-    ratio = people.value / people.mean
-    if epsilon == 1.0:
+    ratio, power = people.value / people.mean, 1.0 - epsilon
+    if power == 0.0:
         return 1.0 - float(np.exp(people.share @ np.log(ratio)))
-    mean = float(people.share @ ratio ** (1.0 - epsilon))
-    return 1.0 - math.pow(mean, 1.0 / (1.0 - epsilon))
+    # The mean of the powers of ratios, less 1, so that nothing cancels where the power is near 0.
+    with np.errstate(divide="ignore"):
+        excess = float(people.share @ np.expm1(power * np.log(ratio)))
+    return -math.expm1(math.log1p(excess) / power)
 
 
 def _ends(share: FloatArray, amount: FloatArray) -> tuple[float, float]:
@@ -186,14 +188,14 @@ def inequality(
     deprived : {"below", "above"}, default "below"
         Whether those below the threshold are deprived, or, as with travel times, those above it.
     epsilon : float, default 0.5
-        Aversion to inequality in the Atkinson index, at least 0.
+        Aversion to inequality in the Atkinson index, 0 to 100.
 
     Returns
     -------
     DataFrame
         Indexed by ``index``, or with groups by ``group`` (``"all"`` for everyone) and ``index``. The column ``value``
         (float64), or with `after` the columns ``before``, ``after`` and ``increase``. NaN where an index is not
-        defined, for example if all values are 0. The indices are
+        defined, for example if all values are 0, or a group has no people. The indices are
 
         - ``mean``: the mean over people.
         - ``gini`` [1]_, ``hoover``, ``theil_t``, ``theil_l`` [2]_, ``atkinson`` [3]_: 0 if all have the same.
@@ -214,7 +216,7 @@ def inequality(
         If labels are not unique, a column is missing, values are missing or negative, all weights are 0, or
         `after` has other places.
     LimitError
-        If `threshold` is not above 0, or `epsilon` is below 0.
+        If `threshold` is not above 0, or `epsilon` is out of range.
 
     See Also
     --------
@@ -255,11 +257,11 @@ def inequality(
     """
     if threshold is not None:
         threshold = number(threshold, "threshold")
-        if threshold <= 0.0:
-            raise LimitError(f"threshold must be above 0; got {threshold:g}")
+        if not 0.0 < threshold < math.inf:
+            raise LimitError(f"threshold must be above 0 and finite; got {threshold:g}")
     epsilon = number(epsilon, "epsilon")
-    if epsilon < 0.0:
-        raise LimitError(f"epsilon must be at least 0; got {epsilon:g}")
+    if not 0.0 <= epsilon <= _MOST_EPSILON:
+        raise LimitError(f"epsilon must be from 0 to {_MOST_EPSILON:g}; got {epsilon:g}")
     one_of(deprived, "deprived", ("below", "above"))
     check_places(table)
     column = column_of(table, column)
@@ -294,7 +296,9 @@ def inequality(
         if codes is None:
             return pd.Series(indices(everyone)).rename_axis("index")
         found = {EVERYONE: indices(_People(everyone.value, everyone.share, everyone.income, codes[lives]))}
-        found |= {group: indices(people.part(lives & (codes == k))) for k, group in enumerate(names)}
+        for k, group in enumerate(names):
+            rows = lives & (codes == k)
+            found[group] = indices(people.part(rows)) if rows.any() else dict.fromkeys(indices(everyone), np.nan)
         return pd.concat({group: pd.Series(each) for group, each in found.items()}, names=["group", "index"])
 
     return with_change(of_table, table, after)

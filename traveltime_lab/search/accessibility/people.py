@@ -5,13 +5,13 @@ Check tables of values by place, and the people at the places, for the indices o
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
 
 from traveltime_lab._arrays import FloatArray, IndexArray
-from traveltime_lab._checks import did_you_mean
+from traveltime_lab._checks import did_you_mean, is_hashable
 from traveltime_lab.errors import InputError
 
 #: Label of the whole population in the result with groups.
@@ -39,21 +39,14 @@ def check_places(table: Any) -> None:
         raise InputError(f"table has several rows of {label!r}; select one travel time, and one moment, first")
 
 
-def column_of(table: pd.DataFrame, column: Any) -> str:
+def column_of(table: pd.DataFrame, column: Any) -> Any:
     """Return the name of the column with values."""
     if column is not None:
-        if column not in table.columns:
-            _refuse_column(table, column, "column")
-        return str(column)
+        return column
     values = table.select_dtypes("number").columns.difference(_NOT_VALUES, sort=False)
     if len(values) != 1:
         raise InputError(f"table has the values {', '.join(map(str, values)) or 'none'}; name one of them with column")
-    return str(values[0])
-
-
-def _refuse_column(table: pd.DataFrame, column: Any, name: str) -> NoReturn:
-    known = ", ".join(map(str, table.columns))
-    raise InputError(f"{name} {column!r} is not a column; there are {known}{did_you_mean(column, table.columns)}")
+    return values[0]
 
 
 def same_places(table: pd.DataFrame, after: Any) -> pd.DataFrame:
@@ -73,11 +66,15 @@ def column_or_series(table: pd.DataFrame, given: Any, name: str) -> pd.Series:
             what = f"has none for {lost[0]!r}" if len(lost) else "has labels twice"
             raise InputError(f"{name} must have one value for each row of table, with its index; it {what}")
         return given.loc[table.index]
-    if not isinstance(given, str):
+    if not is_hashable(given):
         raise InputError(f"{name} must be the name of a column or a Series; got {type(given).__name__}")
     if given not in table.columns:
-        _refuse_column(table, given, name)
-    return table[given]
+        known = ", ".join(map(str, table.columns))
+        raise InputError(f"{name} {given!r} is not a column; there are {known}{did_you_mean(given, table.columns)}")
+    found = table[given]
+    if isinstance(found, pd.DataFrame):
+        raise InputError(f"{name} {given!r} is the name of {found.shape[1]} columns; rename them")
+    return found
 
 
 def numbers_of(series: pd.Series, name: str) -> FloatArray:

@@ -134,11 +134,11 @@ def alkire_foster(
     return with_change(of_table, table, after)
 
 
-def _above_zero(given: Any, name: str) -> dict[str, float]:
+def _above_zero(given: Any, name: str) -> dict[Any, float]:
     """Return a mapping of columns to numbers above 0."""
     if not isinstance(given, Mapping):
         raise InputError(f"{name} must map columns to numbers; got {type(given).__name__}")
-    found = {str(key): number(value, f"{name}[{key!r}]") for key, value in given.items()}
+    found = {key: number(value, f"{name}[{key!r}]") for key, value in given.items()}
     for key, value in found.items():
         if value <= 0.0:
             raise LimitError(f"{name}[{key!r}] must be above 0; got {value:g}")
