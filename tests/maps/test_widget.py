@@ -1194,3 +1194,18 @@ def test_state_needs_no_widgets() -> None:
     state.travel_time = 60
     assert seen == [60]
     assert np.allclose(state.limits(), (20, 40, 60))
+
+
+def test_lines_without_times_may_be_random(line: tl.Network) -> None:
+    """Draws and their seed go with random headways, and pointing at a place shows a time without a route."""
+    here = at((0, 0))
+    means = {"type": "bus", "headways": "random", "headway_draws": 5, "headway_seed": 3}
+    how: dict[str, Any] = {"departure_time": "2026-03-03T08:00", "travel_time": 900, "window": 600}
+    made = tl.TravelTimeMap(line, here, transportation=means, **how)
+    assert made.state.mode_options == {"headways": "random", "headway_draws": 5, "headway_seed": 3}
+    found = answers.probe(line, made.state.query(), here.x.iloc[0], here.y.iloc[0])
+    assert found["travel_time"].tolist() == [0]
+    assert found["rides"].tolist() == [""]
+    assert made.panel._with_headways("average") == {"headways": "average"}
+    assert made.panel._with_headways("random") == made.state.mode_options
+    assert made.panel._with_headways("exact") == {}

@@ -52,7 +52,7 @@ def subset(value: object, known: tuple[str, ...], name: str) -> tuple[str, ...]:
 
 
 def whole(value: object, name: str, unit: str, most: int) -> int:
-    """Return a whole number from 0 to a maximum; numpy integers and whole floats are accepted."""
+    """Return a whole number from 0 to a maximum, of a unit or "" for none; whole floats are accepted, too."""
     is_number = not isinstance(value, bool) and (hasattr(value, "__index__") or isinstance(value, numbers.Real))
     try:
         number = float(cast(Any, value)) if is_number else math.nan
@@ -60,12 +60,13 @@ def whole(value: object, name: str, unit: str, most: int) -> int:
         number = sys.float_info.max if cast(Any, value) > 0 else -sys.float_info.max
     except (TypeError, ValueError):
         number = math.nan
+    units = unit and f" {unit}"
     if not number.is_integer():
-        raise ModeError(f"{name} must be a whole number of {unit}; got {value!r}.")
+        raise ModeError(f"{name} must be a whole number{unit and f' of {unit}'}; got {value!r}.")
     if number < 0:
-        raise LimitError(f"{name} must be 0 {unit} or more; got {value!r}.")
+        raise LimitError(f"{name} must be 0{units} or more; got {value!r}.")
     if number > most:
-        raise LimitError(f"{name} must be at most {most} {unit}; got {value!r}.")
+        raise LimitError(f"{name} must be at most {most}{units}; got {value!r}.")
     return int(number)
 
 

@@ -209,7 +209,7 @@ class Transportation:
             "direct_walking_time": None,
             "headways": one_of(self.headways, HEADWAYS, "headways"),
             "headway_draws": whole(self.headway_draws, "headway_draws", "draws", MAX_DRAWS),
-            "headway_seed": whole(self.headway_seed, "headway_seed", "seed numbers", MAX_SEED),
+            "headway_seed": whole(self.headway_seed, "headway_seed", "", MAX_SEED),
         }
         values |= {option: whole(getattr(self, option), option, "seconds", MAX_OPTION_S) for option in _SECONDS}
         if self.direct_walking_time is not None:

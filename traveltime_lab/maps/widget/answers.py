@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import geopandas as gpd
 import pandas as pd
+import shapely
 
 from traveltime_lab.errors import BorderWarning, InputError
 from traveltime_lab.limits import MAX_TRAVEL_TIME_S
@@ -221,8 +222,9 @@ def probe(network: Network, query: Query, lng: float, lat: float) -> gpd.GeoData
     GeoDataFrame
         One row per origin: ``origin``, ``travel_time`` (Int32, s), ``distance`` (Float64, m), ``reason``, ``rides``
         (summary of the legs, "" without transit legs), ``legs`` (tuple of `LegShown`) and the line of the route. With a
-        window, the row is the fastest itinerary. With a percentile, ``relied`` (Int32, s) is the travel time within
-        which at least that percentage of the departures arrive.
+        window, the row is the fastest itinerary; with random headways it has neither route nor length. With a
+        percentile, ``relied`` (Int32, s) is the travel time within which at least that percentage of the departures
+        arrive.
 
     Raises
     ------
@@ -235,7 +237,13 @@ def probe(network: Network, query: Query, lng: float, lat: float) -> gpd.GeoData
         point = gpd.GeoSeries.from_xy([lng], [lat], index=["here"], crs="EPSG:4326")
         ends = (point, origins) if query.is_arrival else (origins, point)
         options = {**query.question.arguments, "travel_time": MAX_TRAVEL_TIME_S}
-        if query.transportation.uses_timetable:
+        if query.transportation.headways == "random":
+            # Each departure of the window has journeys of its own, so that there is no route to show.
+            found = gpd.GeoDataFrame(time_filter(network, *ends, **options))
+            found = found.assign(distance=pd.NA, rides="", legs=[()] * len(found))
+            found = found.set_geometry([shapely.LineString()] * len(found), crs="EPSG:4326")
+            found["distance"] = found["distance"].astype("Float64")
+        elif query.transportation.uses_timetable:
             del options["travel_time"]
             # With average headways there are no routes of a window, but one of its beginning.
             is_average = query.transportation.headways == "average"

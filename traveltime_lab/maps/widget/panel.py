@@ -343,10 +343,12 @@ class Panel:
         )
         delay = self._bind_option(ipywidgets.BoundedIntText(min=0, max=7200), "mode_options", "pt_change_delay", 0)
         headways = self._bind(
-            ipywidgets.Dropdown(options=[("as printed", "exact"), ("half the headway", "average")]),
+            ipywidgets.Dropdown(
+                options=[("as printed", "exact"), ("half the headway", "average"), ("random, in a window", "random")]
+            ),
             "mode_options",
-            lambda how: with_entry(self.state.mode_options, "headways", how, "exact"),
-            lambda options: "average" if options.get("headways") == "average" else "exact",
+            self._with_headways,
+            lambda options: options.get("headways", "exact"),
         )
         self._ride_options = column(
             [
@@ -366,6 +368,12 @@ class Panel:
                 self._ride_options,
             ]
         )
+
+    def _with_headways(self, how: str) -> dict[str, Any]:
+        """Return the options of the mode with a kind of headways; only random ones have draws and a seed."""
+        known = self.state.mode_options
+        kept = {name: known[name] for name in known if how == "random" or not name.startswith("headway_")}
+        return with_entry(kept, "headways", how, "exact")
 
     def _road_choice(self, name: str, road: str, text: str) -> Any:
         """Return a checkbox that adds a class of roads to an option of the transportation."""

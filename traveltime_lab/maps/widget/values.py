@@ -139,7 +139,9 @@ def read_mode_options(value: Any) -> dict[str, Any]:
     for name, given in (value or {}).items():
         refuse_unknown([name], known, "mode_options")
         kind = next(kind for kind in MODES if applies(name, kind))
-        options[name] = getattr(as_transportation({"type": kind, name: given}), name)
+        # Draws and their seed depend on the kind of headways.
+        also = {"headways": value["headways"]} if name.startswith("headway_") and "headways" in value else {}
+        options[name] = getattr(as_transportation({"type": kind, name: given, **also}), name)
     return options
 
 
