@@ -1,10 +1,11 @@
 """
-Type aliases for arrays, and rows of arrays in compressed form (CSR).
+Type aliases for arrays, rows of arrays in compressed form (CSR), and the arrays of dataclasses.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -70,3 +71,9 @@ def joined_rows(parts: Sequence[CSR]) -> CSR:
     others = zip(*(part[1:] for part in parts), strict=True)
     joined: CSR = type(parts[0])(indptr_of(lengths), *(np.concatenate(values) for values in others))
     return joined
+
+
+def arrays_by_field(value: Any) -> dict[str, AnyArray]:
+    """Return the NumPy arrays of a dataclass by field name."""
+    found = {item.name: getattr(value, item.name) for item in fields(value)}
+    return {name: each for name, each in found.items() if isinstance(each, np.ndarray)}

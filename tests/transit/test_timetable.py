@@ -19,11 +19,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.feeds import LINE, SlowFeed, check_invariants, feed, posix, runs_of, stays_of, text
+from traveltime_lab._arrays import arrays_by_field
 from traveltime_lab.errors import InputError, LimitError, MomentError, NoServiceError
 from traveltime_lab.kernels.unreached import FORBIDDEN
 from traveltime_lab.readers.gtfs.feed import read_feed, read_timetable
 from traveltime_lab.transit.calendar import day_origin
-from traveltime_lab.transit.timetable import ServiceWarning, Timetable, plain_arrays
+from traveltime_lab.transit.timetable import ServiceWarning, Timetable
 from traveltime_lab.transit.timetable_file import from_tables, to_tables
 from traveltime_lab.transit.trip_instances import Footpaths, merge_transfers, trip_table
 
@@ -146,7 +147,7 @@ def test_a_calendar_of_a_hundred_years_costs_nothing(tmp_path: Path) -> None:
     head = text(LINE["calendar"]).splitlines()[0]
     timetable = read_feed(feed(tmp_path, calendar=f"{head}\ndaily,0,0,0,0,0,1,0,20000101,21000101"))
     assert timetable.dates().loc["feed"].tolist() == [dt.date(2000, 1, 1), dt.date(2099, 12, 26)]
-    assert sum(array.size for array in plain_arrays(timetable.services).values()) == 3
+    assert sum(array.size for array in arrays_by_field(timetable.services).values()) == 3
     assert timetable.report()["feed"]["trips_per_weekday"]["saturday"] == 1
     assert trip_table(timetable, posix("2077-06-05"), posix("2077-06-06")).instance_trip.size == 1
 

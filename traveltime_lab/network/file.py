@@ -28,7 +28,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from traveltime_lab._arrays import AnyArray
+from traveltime_lab._arrays import AnyArray, arrays_by_field
 from traveltime_lab._digests import digest, parts_of
 from traveltime_lab._files import as_path, explained, is_file, open_file, replacing
 from traveltime_lab.errors import FileAccessError, FormatError, MissingFileError
@@ -235,12 +235,8 @@ def _header(source: Path, schema: pa.Schema) -> dict[str, Any]:
 
 def plain_arrays(tables: StreetTables) -> dict[str, AnyArray]:
     """Return the NumPy arrays of street tables by field name, without optional ones that are empty."""
-    return {
-        item.name: getattr(tables, item.name)
-        for item in fields(tables)
-        if isinstance(getattr(tables, item.name), np.ndarray)
-        and (item.name not in OPTIONAL_ARRAYS or getattr(tables, item.name).size)
-    }
+    arrays = arrays_by_field(tables)
+    return {name: array for name, array in arrays.items() if name not in OPTIONAL_ARRAYS or array.size}
 
 
 def hash_of_streets(tables: StreetTables, water: WaterBodies, timezone: str, is_left_hand: bool) -> hashlib.blake2b:

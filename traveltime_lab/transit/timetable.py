@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
@@ -28,6 +28,7 @@ from traveltime_lab._arrays import (
     Int64Array,
     UInt8Array,
     UInt64Array,
+    arrays_by_field,
 )
 from traveltime_lab._digests import digest, parts_of
 from traveltime_lab.errors import InputError, NoServiceError
@@ -203,7 +204,7 @@ class Timetable:
 
     def __post_init__(self) -> None:
         """Make every array read-only."""
-        for array in (*plain_arrays(self).values(), *plain_arrays(self.services).values()):
+        for array in (*arrays_by_field(self).values(), *arrays_by_field(self.services).values()):
             array.setflags(write=False)
 
     def __repr__(self) -> str:
@@ -271,7 +272,7 @@ class Timetable:
         tables = (pd.util.hash_pandas_object(getattr(self, table), index=False).to_numpy().data for table in TABLES)
         spans = "" if self.feed_spans is None else repr(self.feed_spans)
         names = "\0".join([*self.zones, *self.headsigns])
-        arrays = parts_of({**plain_arrays(self), **plain_arrays(self.services)})
+        arrays = parts_of({**arrays_by_field(self), **arrays_by_field(self.services)})
         return digest(*arrays, *tables, names.encode(), spans.encode()).hexdigest()
 
     def trips_by_timezone(self) -> dict[str, int]:
@@ -491,12 +492,3 @@ class Timetable:
             Facts by feed name. ``trips_per_weekday`` is that of the busiest of 60 weeks; ``week_of`` is its Monday.
         """
         return facts_of(self)
-
-
-def plain_arrays(value: Any) -> dict[str, AnyArray]:
-    """Return the NumPy arrays of a dataclass by field name."""
-    return {
-        item.name: getattr(value, item.name)
-        for item in fields(value)
-        if isinstance(getattr(value, item.name), np.ndarray)
-    }

@@ -14,8 +14,9 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pandas as pd
 
+from traveltime_lab._arrays import arrays_by_field
 from traveltime_lab.streets.columns import Column, check_column
-from traveltime_lab.transit.timetable import TABLES, Timetable, plain_arrays
+from traveltime_lab.transit.timetable import TABLES, Timetable
 
 #: Largest time after midnight, s, so that sums fit into 32 bits (assumed; GTFS has no limit).
 _LATEST_S: Final = 100_000_000
@@ -120,8 +121,8 @@ def check_timetable(timetable: Timetable) -> None:
     timetable : Timetable
         From a file.
     """
-    arrays = plain_arrays(timetable) | {
-        f"services.{name}": array for name, array in plain_arrays(timetable.services).items()
+    arrays = arrays_by_field(timetable) | {
+        f"services.{name}": array for name, array in arrays_by_field(timetable.services).items()
     }
     sizes = sizes_of(timetable)
     _check_names("arrays", arrays, ARRAYS)

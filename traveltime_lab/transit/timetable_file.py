@@ -13,11 +13,11 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from traveltime_lab._arrays import AnyArray, Int32Array, indptr_of
+from traveltime_lab._arrays import AnyArray, Int32Array, arrays_by_field, indptr_of
 from traveltime_lab.streets.columns import Column, check_column
 from traveltime_lab.transit.calendar import Services
 from traveltime_lab.transit.stop_sequences import StopSequences
-from traveltime_lab.transit.timetable import TABLES, Timetable, plain_arrays
+from traveltime_lab.transit.timetable import TABLES, Timetable
 from traveltime_lab.transit.timetable_columns import check_timetable
 
 #: Tables that the arrays of row numbers refer to.
@@ -53,7 +53,7 @@ def join_timetables(parts: Sequence[Timetable]) -> Timetable:
                     frame[column] = _moved(frame[column].to_numpy(), offsets[what][i])
             moved.append(frame)
         values[table] = pd.concat([f for f in moved if len(f)] or moved[:1], ignore_index=True)
-    for name in plain_arrays(parts[0]):
+    for name in arrays_by_field(parts[0]):
         pieces = [getattr(part, name) for part in parts]
         if name.endswith("_indptr"):
             ends = indptr_of([piece[-1] for piece in pieces])
@@ -104,8 +104,8 @@ def to_tables(timetable: Timetable) -> tuple[dict[str, pa.Array], dict[str, Any]
     meta : dict
         The rest, ready for JSON.
     """
-    columns = {name: pa.array(array) for name, array in plain_arrays(timetable).items()}
-    columns |= {f"services.{name}": pa.array(array) for name, array in plain_arrays(timetable.services).items()}
+    columns = {name: pa.array(array) for name, array in arrays_by_field(timetable).items()}
+    columns |= {f"services.{name}": pa.array(array) for name, array in arrays_by_field(timetable.services).items()}
     for table in TABLES:
         for name, series in getattr(timetable, table).items():
             is_text = series.dtype == object or pd.api.types.is_string_dtype(series.dtype)

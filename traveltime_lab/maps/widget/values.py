@@ -136,11 +136,13 @@ def read_mode_options(value: Any) -> dict[str, Any]:
         raise ModeError(f"mode_options must be a mapping of the fields of Transportation; got {value!r}")
     known = tuple(f.name for f in fields(Transportation) if f.name != "type")
     options: dict[str, Any] = {}
-    for name, given in (value or {}).items():
+    given_options = value or {}
+    for name, given in given_options.items():
         refuse_unknown([name], known, "mode_options")
         kind = next(kind for kind in MODES if applies(name, kind))
         # Draws and their seed depend on the kind of headways.
-        also = {"headways": value["headways"]} if name.startswith("headway_") and "headways" in value else {}
+        needs_headways = name.startswith("headway_") and "headways" in given_options
+        also = {"headways": given_options["headways"]} if needs_headways else {}
         options[name] = getattr(as_transportation({"type": kind, name: given, **also}), name)
     return options
 
