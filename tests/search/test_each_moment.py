@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,11 +15,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import traveltime_lab as tl
-from tests.support.towns import MEANS, ON_FOOT, towns
-from tests.support.worlds import FRAME, tables
+from tests.support.towns import MEANS, ON_FOOT, STOPS, STREETS, timetable, towns
+from tests.support.worlds import FRAME, at, tables
 from tests.transit.test_lengths import drawn_feed
 from traveltime_lab.errors import BorderWarning, InputError, LimitError, MomentError
+from traveltime_lab.kernels.records import StopLinks
+from traveltime_lab.question import Question
+from traveltime_lab.runtime.shared import MOST_BYTES, shared_by, sharing, size_of
+from traveltime_lab.search.query import Query
+from traveltime_lab.streets import layer
 from traveltime_lab.transit import together
+from traveltime_lab.transit.raptor import TransitSearch
 
 DAY = "2019-05-13T"
 #: Not in order, in several trip tables, and one at which hardly anything runs.
@@ -44,6 +51,10 @@ SEARCHES: dict[str, Callable[..., Any]] = {
     "geohash_cells": lambda n, a, b, **how: tl.geohash_cells(n, a.iloc[:1], travel_time=900, resolution=6, **how),
     "time_map": lambda n, a, b, **how: tl.time_map(n, a.iloc[:1], travel_time=900, level_of_detail="low", **how),
     "routes": lambda n, a, b, **how: tl.routes(n, a.iloc[:2], b.iloc[:2], **how),
+}
+#: The same of streets only.
+ON_STREETS: dict[str, Callable[..., Any]] = {
+    "distance_map": lambda n, a, b, **how: tl.distance_map(n, a.iloc[:1], distance=800, level_of_detail="low", **how),
 }
 BY_TIMETABLE: dict[str, Callable[..., Any]] = {
     "window": lambda n, a, b, **how: tl.time_filter(n, a, b, travel_time=1800, window=900, max_results=2, **how),
@@ -117,7 +128,7 @@ def places() -> gpd.GeoDataFrame:
     "mode", ["walking", "driving", "public_transport", "bus", "driving+public_transport", "cycling+public_transport"]
 )
 def test_every_search_of_the_sample(sample: tl.Network, places: gpd.GeoDataFrame, mode: str, side: str) -> None:
-    searches = SEARCHES | (BY_TIMETABLE if mode == "bus" or "public" in mode else {})
+    searches = SEARCHES | (BY_TIMETABLE if mode == "bus" or "public" in mode else ON_STREETS)
     for search in searches.values():
         points = places.iloc[:3], places.iloc[2:6]
         assert_equal_to_single_calls(search, sample, MOMENTS, side, *points, transportation=mode)
@@ -172,9 +183,94 @@ def test_streets_that_do_not_change_are_searched_once(
     known = tl.Network.road_graph
     monkeypatch.setattr(tl.Network, "road_graph", lambda *a, **k: calls.append(0) or known(*a, **k))
     found = SEARCHES["pairs"](sample, places, places, transportation="walking", departure_time=MOMENTS)
-    # Once for each moment to see that the streets are the same, and once for the search.
-    assert len(calls) == len(MOMENTS) + 1
+    assert len(calls) == 1
     assert len(found) == len(MOMENTS) * len(places) ** 2
+
+
+HOURS_OF_AUTUMN = [f"2026-10-25T{clock}" for clock in (
+    "03:00+03:00", "03:30+03:00", "03:00+02:00", "03:30+02:00", "04:00+02:00", "02:45+03:00",
+)]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def autumn(tmp_path_factory: pytest.TempPathFactory) -> tl.Network:
+    """A town whose clocks go back from 4:00 +03:00 to 3:00 +02:00, with a bus at another minute of each hour."""
+    folder = tmp_path_factory.mktemp("autumn")
+    calls = [3600 * hour + 60 * minute for hour, minute in ((1, 10), (2, 28), (3, 41), (4, 7), (5, 20))]
+    trips = [[("a", when), ("b", when + 500), ("c", when + 1300)] for when in calls]
+    path = timetable(
+        folder, STOPS, trips,
+        agency="agency_id,agency_name,agency_url,agency_timezone\nx,x,https://example.org,Europe/Helsinki",
+        calendar="service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date\n"
+        "daily,1,1,1,1,1,1,1,20260101,20261231",
+    )  # fmt: skip
+    return tl.build_network(STREETS, gtfs=path, timezone="Europe/Helsinki")
+
+
+@pytest.mark.parametrize("side", SIDES)
+@pytest.mark.parametrize("name", ["pairs", "matrix", "accessibility", "routes", "time_map", "percentiles", "window"])
+def test_hours_that_come_twice(autumn: tl.Network, name: str, side: str) -> None:
+    how = {"transportation": {"type": "bus", "direct_walking_time": 0}, side: HOURS_OF_AUTUMN}
+    found = tl.time_filter(autumn, at((60, 0)), at((6000, 0)), travel_time=7200, **how)
+    assert found["travel_time"].nunique() == len(HOURS_OF_AUTUMN)
+
+    def search(*points: Any, **asked: Any) -> Any:
+        # Limits that reach the buses of the next hour.
+        with pytest.MonkeyPatch.context() as patch:
+            for function in ("time_filter", "accessibility", "time_map"):
+                known = getattr(tl, function)
+                patch.setattr(tl, function, lambda *a, known=known, **k: known(*a, **{**k, "travel_time": 5400}))
+            return (SEARCHES | BY_TIMETABLE)[name](*points, **asked)
+
+    points = at((60, 0), (3000, 0)), at((3000, 0), (6000, 0))
+    how = {"transportation": how["transportation"]}
+    assert_equal_to_single_calls(search, autumn, HOURS_OF_AUTUMN, side, *points, **how)
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_more_street_graphs_than_a_network_keeps(
+    sample: tl.Network, places: gpd.GeoDataFrame, monkeypatch: pytest.MonkeyPatch, side: str
+) -> None:
+    monkeypatch.setattr(layer.GRAPHS, "kept", 1)
+    moments = list(pd.date_range("2019-05-13T06:00", periods=6, freq="90min"))
+    for mode in ("driving+public_transport", "driving"):
+        points = places.iloc[:2], places.iloc[3:5]
+        assert_equal_to_single_calls(SEARCHES["pairs"], sample, moments, side, *points, transportation=mode)
+
+
+def test_trip_tables_of_past_moments_are_dropped(sample: tl.Network, places: gpd.GeoDataFrame) -> None:
+    alive: list[int] = []
+
+    def count(done: int, total: int) -> None:
+        alive.append(sum(isinstance(each, TransitSearch) for each in gc.get_objects()))
+
+    how = {"travel_time": 1800, "transportation": "public_transport", "progress": count}
+    days = pd.date_range("2019-05-13T00:00", periods=12, freq="10h")
+    for day in days:
+        tl.time_filter(sample, places.iloc[:1], places.iloc[3:5], departure_time=day, **how)
+    most = max(alive)
+    alive.clear()
+    tl.time_filter(sample, places.iloc[:1], places.iloc[3:5], departure_time=list(days), **how)
+    # That of the moment, besides those that the network keeps.
+    assert max(alive) <= most + 1
+
+
+def test_values_that_a_call_shares_have_a_size(sample: tl.Network) -> None:
+    links = StopLinks(np.zeros(3, np.int64), np.zeros(4, np.int32), np.zeros(4, np.int32))
+    assert size_of(links) == 24 + 16 + 16
+    assert size_of([links, (links, {"same": links})]) == 56
+    # The network is no part of a value.
+    assert size_of((sample.transit, sample.streets)) == 0
+    moment = pd.Timestamp(f"{DAY}08:00", tz="UTC").to_pydatetime()
+    question = Question.of(sample.timezone, "public_transport", moment, None, None, limit=900)
+    search = Query.of(question, sample).transit.search()
+    assert size_of(search) > search.table.departure.nbytes > 0
+    with sharing([moment], 1):
+        here = shared_by()
+        for key in range(40):
+            here.of(key, (), lambda: (np.zeros(32 << 20, np.uint8),))
+        assert here._bytes <= MOST_BYTES
+        assert len(here._values) == MOST_BYTES // (32 << 20)
 
 
 def test_a_day_has_96_quarter_hours(sample: tl.Network, places: gpd.GeoDataFrame) -> None:

@@ -30,6 +30,7 @@ from traveltime_lab.runtime.shared import shared_by, sharing
 from traveltime_lab.runtime.warnings import warn, warnings_to
 from traveltime_lab.search.query import Query
 from traveltime_lab.search.tables import free
+from traveltime_lab.streets.layer import GraphKey
 from traveltime_lab.transit.timetable import ServiceWarning
 
 #: Name of the column, or of the level of the index, with the moments.
@@ -146,12 +147,9 @@ def alike_moments(
         return everyone
     if has_times:
         return everyone
-    graphs: list[Any] = []
-    first: dict[int, int] = {}
+    first: dict[GraphKey, int] = {}
     for i, moment in enumerate(moments):
-        # With the graph, so that no other gets its number.
-        graphs.append(network.road_graph(means, moment))
-        everyone[i] = first.setdefault(id(graphs[-1]), i)
+        everyone[i] = first.setdefault(network.streets.graph_key(means, moment), i)
     return everyone
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from traveltime_lab._arrays import FloatArray
+from traveltime_lab._arrays import BoolArray, FloatArray
 from traveltime_lab.crs import LocalFrame, wrap_degrees
 from traveltime_lab.modes.transportation import Transportation, as_transportation
 from traveltime_lab.question import Metric
@@ -22,6 +22,9 @@ from traveltime_lab.streets.topology import build_topology
 
 #: The properties of a transportation that decide which streets are open: mode, ferries, included and excluded roads.
 RoadsKey = tuple[str, bool, tuple[str, ...], tuple[str, ...]]
+
+#: Properties that decide a search graph: roads, restrictions, boarding time of ferries, congestion, own speed, metric.
+GraphKey = tuple[RoadsKey, bytes, int, float, float | None, Metric]
 
 #: Topologies by roads and the turn restrictions that hold; the bits of the latter are empty where all always hold.
 TOPOLOGIES = Derived[tuple[RoadsKey, bytes], Topology]("topologies", kept=24)
@@ -101,31 +104,49 @@ class StreetLayer:
             Quantity to minimise.
         """
         transportation = as_transportation(transportation)
-        street = transportation.street
-        multiplier = costs.congestion(transportation.traffic_model, moment) if street.has_traffic else 1.0
-        roads = roads_key(transportation)
-        # Restrictions are for cars, so that the graphs of other modes are the same at all moments.
-        timed = timed_holding(self.tables, moment if street.has_turns else None)
-        bits = np.packbits(timed).tobytes() if timed.size else b""
+        roads, bits, boarding_time, multiplier, own, _ = self.graph_key(transportation, moment, metric=metric)
         topology = TOPOLOGIES.of(
             self,
             (roads, bits),
             lambda: build_topology(
-                self.tables, transportation, self.frame, is_left_hand=self.is_left_hand, timed=timed
+                self.tables,
+                transportation,
+                self.frame,
+                is_left_hand=self.is_left_hand,
+                timed=self._timed(transportation, moment),
             ),
         )
-        own = transportation.speed
         if own is not None:
             return OWN_GRAPHS.of(
                 self,
-                (roads, transportation.boarding_time, metric, own),
+                (roads, boarding_time, metric, own),
                 lambda: weigh(topology, self.tables, transportation, multiplier, metric=metric),
             )
         return GRAPHS.of(
             self,
-            (roads, bits, transportation.boarding_time, multiplier, metric),
+            (roads, bits, boarding_time, multiplier, metric),
             lambda: weigh(topology, self.tables, transportation, multiplier, metric=metric),
         )
+
+    def graph_key(
+        self, transportation: Transportation, moment: dt.datetime | object | None = None, *, metric: Metric = "time"
+    ) -> GraphKey:
+        """Return the key of the graph of `road_graph`, without building it: equal keys have equal graphs."""
+        transportation = as_transportation(transportation)
+        has_traffic = transportation.street.has_traffic
+        timed = self._timed(transportation, moment)
+        return (
+            roads_key(transportation),
+            np.packbits(timed).tobytes() if timed.size else b"",
+            transportation.boarding_time,
+            costs.congestion(transportation.traffic_model, moment) if has_traffic else 1.0,
+            transportation.speed,
+            metric,
+        )
+
+    def _timed(self, transportation: Transportation, moment: dt.datetime | object | None) -> BoolArray:
+        """Return which turn restrictions with hours hold; they are for cars, so that others have always the same."""
+        return timed_holding(self.tables, moment if transportation.street.has_turns else None)
 
 
 def roads_key(transportation: Transportation) -> RoadsKey:

@@ -24,7 +24,7 @@ from traveltime_lab.transit.stop_links import FEW, LinkedStops, Walks
 
 #: Cost of linking a point with the stops around it, in units of reading one link (measured in Porto Alegre, New York).
 _LINK_COST = 8
-#: Cost of reading a link for one of many rows in the same units (measured as above).
+#: Cost of reading a link for one of many rows in the same units (assumed).
 _TOGETHER = 0.2
 
 

@@ -35,6 +35,7 @@ from traveltime_lab.runtime.interrupts import checkpoint
 from traveltime_lab.runtime.memo import Derived
 from traveltime_lab.runtime.shared import shared, shared_by
 from traveltime_lab.streets.graph import RoadGraph
+from traveltime_lab.streets.layer import GraphKey
 from traveltime_lab.streets.snapping import CAN_ARRIVE, CAN_LEAVE, Snaps, snap_points
 from traveltime_lab.transit import stop_links
 from traveltime_lab.transit.average_headways import AverageSearch, headway_table
@@ -157,6 +158,13 @@ class TransitQuery(HasQuestion):
     def is_walked_to(self) -> bool:
         """Whether access to the first stop is on foot."""
         return self.transportation.access.type == self.transportation.egress.type
+
+    @property
+    def access_key(self) -> GraphKey | None:
+        """The key of the graph of the access to the first stop; None if it is that of walking."""
+        if self.is_walked_to:
+            return None
+        return self.layer.streets.graph_key(self.transportation.access, self.moment)
 
     def access_graph(self) -> RoadGraph:
         """Return the graph of the access to the first stop."""
@@ -364,9 +372,8 @@ class TransitQuery(HasQuestion):
         """
         if shared_by() is not None:
             # Links for all moments.
-            graph = None if self.is_walked_to else self.access_graph()
             make = functools.partial(self._links, snaps, is_origin=is_origin)
-            return shared("links", (snaps, graph), make, self.transportation, is_origin)
+            return shared("links", (snaps, self.layer), make, self.transportation, is_origin, self.access_key)
         return self._links(snaps, is_origin=is_origin, times=times)
 
     def _links(self, snaps: Snaps, *, is_origin: bool, times: Int32Array | None = None) -> StopLinks:

@@ -9,9 +9,9 @@ fast, so that routes and lengths are searched one moment after the other, in the
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import numpy as np
 
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 _LONGEST_S: Final = 36 * 3600
 #: Values that the searches of one group of moments hold.
 _MOST_VALUES: Final = 32_000_000
+
+_T = TypeVar("_T")
 
 
 def question_without_moment(query: TransitQuery) -> Question:
@@ -69,31 +71,39 @@ class Together:
             Values to be kept of a departure from one point.
         """
         sharing = shared_by()
-        if sharing is None or query.moment not in sharing.moments or not query.has_exact_headways:
+        if sharing is None or not sharing.has(query.moment) or not query.has_exact_headways:
             return None
+        sharing.begin(query.moment)
         most = _MOST_VALUES // max(1, n_values * query.n_samples * sharing.n_points)
         if most <= 1:
             return None
-        graph = None if query.is_walked_to else query.access_graph()
         common = question_without_moment(query)
-        key = ("moments together", common, most)
-        groups = sharing.of(key, (graph,), lambda: _groups(query, sharing.moments, most))
-        return next(cls(query, sharing, group, common) for group in groups if query.moment in group)
+        key = ("moments together", common, most, query.access_key)
+        groups = sharing.of(key, (query.layer,), lambda: _groups(query, sharing.moments, most))
+        return cls(query, sharing, groups[query.moment.timestamp()], common)
 
     def search(self) -> TransitSearch:
         """Return the search of the hours of all moments."""
-        key = ("table", self.moments, self.common)
-        return self.sharing.of(key, (), lambda: self.query.search(self.moments))
+        return self._kept(("table",), (), lambda: self.query.search(self.moments))
 
-    def departures(self, search: TransitSearch) -> tuple[Int64Array, dict[dt.datetime, IndexArray]]:
-        """Return the departures (or arrivals) to be searched, ascending, and the positions of those of each moment."""
+    def departures(self, search: TransitSearch) -> tuple[Int64Array, dict[float, IndexArray]]:
+        """
+        Return what is searched at all moments.
 
-        def of_all() -> tuple[Int64Array, dict[dt.datetime, IndexArray]]:
+        Returns
+        -------
+        departures : int64 array of shape (n,), ms
+            Departures, or arrivals, after the reference of the search; ascending.
+        positions : dict of float to int array
+            Those of each moment, by its POSIX seconds.
+        """
+
+        def of_all() -> tuple[Int64Array, dict[float, IndexArray]]:
             each = [self.query.asking(moment=moment).samples(search) for moment in self.moments]
             distinct = np.unique(np.concatenate(each))
-            return distinct, dict(zip(self.moments, (np.searchsorted(distinct, one) for one in each), strict=True))
+            return distinct, dict(zip(self._instants, (np.searchsorted(distinct, one) for one in each), strict=True))
 
-        return self.sharing.of(("departures", self.moments, self.common), (), of_all)
+        return self._kept(("departures",), (), of_all)
 
     def stop_times(self, links: StopLinks) -> Int32Array:
         """Return the rows of `TransitSearch.stop_times_by_moment` from a point, of this moment or its samples."""
@@ -126,21 +136,39 @@ class Together:
         """Return the rows of this moment out of those of all, which are searched once."""
         search = self.search()
         departures, positions = self.departures(search)
-        key = ("times", name, point, self.moments, self.common)
-        known = self.sharing.of(key, objects, lambda: rows(search, departures))
-        return known[positions[self.query.moment]]
+        known = self._kept(("times", name, point), objects, lambda: rows(search, departures))
+        return known[positions[self.query.moment.timestamp()]]
+
+    @property
+    def _instants(self) -> tuple[float, ...]:
+        """The moments as POSIX seconds."""
+        return tuple(moment.timestamp() for moment in self.moments)
+
+    def _kept(self, key: tuple[Hashable, ...], objects: tuple[object, ...], build: Callable[[], _T]) -> _T:
+        """Return a value of all these moments, which is kept until the last of them was searched."""
+        instants = self._instants
+        whole = (*key, instants, self.common)
+        return self.sharing.of(whole, (self.query.layer, *objects), build, until=instants[-1])
 
 
-def _groups(query: TransitQuery, moments: Sequence[dt.datetime], most: int) -> list[tuple[dt.datetime, ...]]:
+def _groups(query: TransitQuery, moments: Sequence[dt.datetime], most: int) -> dict[float, tuple[dt.datetime, ...]]:
     """
-    Return ascending moments in groups that share a trip table.
+    Return the moments that share a trip table with each moment whose links are those of the query, by POSIX seconds.
 
     Hours of neighbours overlap or meet, so that no trip instance is built more often than for single moments.
+
+    Parameters
+    ----------
+    query : TransitQuery
+    moments : sequence of datetime
+        In ascending order.
+    most : int
+        Largest number of moments in a group.
     """
     if not query.is_walked_to:
         # Links by car or bicycle differ where the streets do.
-        streets, means, graph = query.layer.streets, query.transportation.access, query.access_graph()
-        moments = [moment for moment in moments if streets.road_graph(means, moment) is graph]
+        key = query.access_key
+        moments = [moment for moment in moments if query.asking(moment=moment).access_key == key]
     groups: list[list[dt.datetime]] = []
     begin = end = 0
     for moment in moments:
@@ -151,4 +179,4 @@ def _groups(query: TransitQuery, moments: Sequence[dt.datetime], most: int) -> l
             groups.append([moment])
             begin = first
         end = last
-    return [tuple(group) for group in groups]
+    return {moment.timestamp(): tuple(group) for group in groups for moment in group}

@@ -145,8 +145,8 @@ def _reads(query: TransitQuery, far: Snaps, n_readings: int, together: Together 
         )
 
     # Stops are left, or reached, on the streets of the moment.
-    graph = query.access_graph() if query.is_arrival and not query.is_walked_to else None
-    return shared("egress", (far, graph), prepared, question_without_moment(query))
+    key = query.access_key if query.is_arrival else None
+    return shared("egress", (far, query.layer), prepared, question_without_moment(query), key)
 
 
 def _blocks_with_length(
