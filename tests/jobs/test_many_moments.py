@@ -11,6 +11,7 @@ import pytest
 
 import traveltime_lab as tl
 from traveltime_lab.errors import InputError, MomentError
+from traveltime_lab.transit.timetable import ServiceWarning
 
 DAY = "2019-05-13T"
 MOMENTS = [f"{DAY}08:15", f"{DAY}08:00", f"{DAY}23:40"]
@@ -56,6 +57,31 @@ def test_areas(sample: tl.Network, tmp_path: Path) -> None:
             assert areas[name].tolist() == twin[name].tolist()
         assert areas.geometry.to_wkb().tolist() == twin.geometry.to_wkb().tolist()
         assert tl.replay(folder, sample, origins=places).is_same
+
+
+def test_jobs_warn_of_each_moment(sample: tl.Network, tmp_path: Path) -> None:
+    places = tl.sample_points().iloc[:2]
+    how = {**HOW, "transportation": "public_transport"}
+    writers: dict[str, Any] = {
+        "matrix": lambda folder, **when: tl.write_matrix(sample, places, places, folder, **how, **when),
+        "areas": lambda folder, **when: tl.write_areas(sample, places, folder, level_of_detail="low", **how, **when),
+        "table": lambda _, **when: tl.time_filter(sample, places, places, **how, **when),
+    }
+    saturday, sunday = "2019-05-04T08:00", "2019-05-05T08:00"
+    for side in ("departure_time", "arrival_time"):
+        cases = (
+            (saturday, 1),
+            ([saturday, MOMENTS[0]], 1),
+            ([MOMENTS[0], saturday], 1),
+            ([*MOMENTS, saturday, sunday], 2),
+        )
+        for number, (several, n) in enumerate(cases):
+            for name, write in writers.items():
+                with pytest.warns(ServiceWarning, match=f"^{side} 2019-05-04T08:00") as heard:
+                    write(tmp_path / f"{name} {side} {number}", **{side: several})
+                own = [each for each in heard if each.category is ServiceWarning]
+                assert len(own) == 1 and own[0].filename == __file__
+                assert ("and similarly in 1 more of 5 searches" in str(own[0].message)) == (n == 2)
 
 
 def test_a_job_resumes_with_the_same_moments_only(sample: tl.Network, tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from traveltime_lab.search.query import Query
 from traveltime_lab.streets import layer
 from traveltime_lab.transit import together
 from traveltime_lab.transit.raptor import TransitSearch
+from traveltime_lab.transit.timetable import ServiceWarning
 
 DAY = "2019-05-13T"
 #: Not in order, in several trip tables, and one at which hardly anything runs.
@@ -295,6 +296,49 @@ def test_warnings_are_not_repeated(sample: tl.Network, places: gpd.GeoDataFrame)
     texts = [str(each.message) for each in heard if issubclass(each.category, UserWarning)]
     assert len([text for text in texts if "seconds" in text]) == 1
     assert len(texts) <= 2 and not any(issubclass(each.category, BorderWarning) for each in heard)
+
+
+def test_a_call_that_fails_has_warned(sample: tl.Network, places: gpd.GeoDataFrame) -> None:
+    def stop(done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    how = {"travel_time": 900, "transportation": "public_transport", "departure_time": ["2019-05-04T08:00"]}
+    with pytest.warns(ServiceWarning) as heard, pytest.raises(KeyboardInterrupt):
+        tl.time_filter(sample, places, places, progress=stop, **how)
+    assert [each.filename for each in heard] == [__file__]
+    with warnings.catch_warnings(), pytest.raises(KeyboardInterrupt):
+        warnings.simplefilter("error")
+        tl.time_filter(sample, places, places, progress=stop, **how)
+
+
+def test_a_function_for_the_progress_may_search(sample: tl.Network, places: gpd.GeoDataFrame) -> None:
+    how: dict[str, Any] = {"travel_time": 1800, "transportation": "public_transport"}
+    points = places.iloc[:2], places.iloc[2:4]
+    asked: dict[str, Callable[[], Any]] = {
+        "one moment": lambda: tl.time_filter(sample, *points, departure_time=MOMENTS[1], **how),
+        "other moments": lambda: tl.time_filter(sample, *points, departure_time=MOMENTS[1:3], **how),
+        "areas": lambda: tl.time_map(sample, points[0], departure_time=MOMENTS[0], level_of_detail="low", **how),
+        "explain": lambda: tl.explain(sample, points[0].iloc[[0]], points[1].iloc[[0]], departure_time=MOMENTS[0],
+                                      **how).travel_time,
+        "little service": lambda: tl.accessibility(sample, *points, departure_time="2019-05-04T08:00", **how),
+    }  # fmt: skip
+    for name, ask in asked.items():
+        found: list[Any] = []
+
+        def search(done: int, total: int, ask: Any = ask, found: list[Any] = found) -> None:
+            found.append(ask())
+
+        with warnings.catch_warnings(record=True) as heard:
+            warnings.simplefilter("always")
+            whole = tl.time_filter(sample, *points, departure_time=MOMENTS[:2], progress=search, **how)
+            assert bool(heard) == (name == "little service") and len(found) > 1
+            alone = ask()
+        for each in found:
+            if isinstance(alone, pd.DataFrame):
+                pd.testing.assert_frame_equal(plain(each), plain(alone))
+            else:
+                assert each == alone
+        pd.testing.assert_frame_equal(whole, tl.time_filter(sample, *points, departure_time=MOMENTS[:2], **how))
 
 
 def test_progress_is_that_of_one_call(sample: tl.Network, places: gpd.GeoDataFrame) -> None:

@@ -144,14 +144,12 @@ buffer_distance, remove_water_bodies, snapping, window, percentile
         "no_holes": no_holes, "polygons_filter": polygons_filter, "render_mode": render_mode,
         "buffer_distance": buffer_distance, "remove_water_bodies": remove_water_bodies,
     }  # fmt: skip
-    times, moments = first_of(
-        opened, {"transportation": transportation, "departure_time": departure_time, "arrival_time": arrival_time},
-        "driving",
-    )  # fmt: skip
-    query, limits, style = area_query(
-        opened, travel_time=travel_time, **times, snapping=snapping, window=window, percentile=percentile,
-        level_of_detail=level_of_detail, **shape_options,
-    )  # fmt: skip
+    when = {"transportation": transportation, "departure_time": departure_time, "arrival_time": arrival_time}
+    with first_of(opened, when, "driving") as (times, moments):
+        query, limits, style = area_query(
+            opened, travel_time=travel_time, **times, snapping=snapping, window=window, percentile=percentile,
+            level_of_detail=level_of_detail, **shape_options,
+        )  # fmt: skip
     starts = Places.read(origins, "origins", opened)
     question = query.question
     limit = {"travel_time": limits[0] if len(limits) == 1 else list(limits)}

@@ -32,9 +32,11 @@ from traveltime_lab.network.network import Network
 from traveltime_lab.points import Points, plain, read_points
 from traveltime_lab.question import Question
 from traveltime_lab.runtime.forks import Lock
+from traveltime_lab.runtime.warnings import warnings_to
 from traveltime_lab.search.query import Query
 from traveltime_lab.search.receipts.inputs import InputTable
 from traveltime_lab.search.receipts.record import NetworkFacts, Request
+from traveltime_lab.transit.timetable import ServiceWarning
 
 #: Rows of a row group: what a reader has to hold at least, 12 MB with origin, destination and travel time.
 ROW_GROUP: Final = 1_000_000
@@ -214,7 +216,10 @@ class Job(ABC):
         """Return what all parts share, such as snapped destinations; computed once per process."""
         with self._lock:
             if self._prepared is None:
-                self._prepared = self._prepare(Query.of(self.question, self._opened()))
+                # The call that began the job has warned of its moments.
+                with warnings_to(lambda _: None, ServiceWarning):
+                    query = Query.of(self.question, self._opened())
+                self._prepared = self._prepare(query)
             return self._prepared
 
     def _opened(self) -> Network:

@@ -312,8 +312,8 @@ def matrix_job(
     """Validate the arguments of `write_matrix`, and return the job."""
     size = whole(part_size, "part_size", 1, _MOST_PAIRS_PER_PART, "pairs")
     opened, source = open_network(network)
-    arguments, moments = first_of(opened, arguments, "driving")
-    query, properties = table_query(opened, engine=engine, allowed=names_for("write_matrix"), **arguments)
+    with first_of(opened, arguments, "driving") as (times, moments):
+        query, properties = table_query(opened, engine=engine, allowed=names_for("write_matrix"), **times)
     question, percents = query.question, query.percents
     starts, ends = Places.read(origins, "origins", opened), Places.read(destinations, "destinations", opened)
     columns = {"origin": (starts.label_type, ""), "destination": (ends.label_type, "")}

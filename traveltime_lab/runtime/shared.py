@@ -143,6 +143,16 @@ def sharing(moments: Sequence[dt.datetime], n_moments: int, n_points: int = 1) -
         _sharing.reset(token)
 
 
+@contextlib.contextmanager
+def alone() -> Iterator[None]:
+    """Let the searches in a ``with`` block share nothing: those of a call of its own within another call."""
+    token = _sharing.set(None)
+    try:
+        yield
+    finally:
+        _sharing.reset(token)
+
+
 def shared_by() -> Sharing | None:
     """Return what the searches of this call share; None if it has one moment."""
     return _sharing.get()

@@ -61,8 +61,9 @@ def warn(text: str, category: type[Warning] = UserWarning) -> None:
 
 def _callers_level() -> int:
     """Return the level of the stack, seen from the function that calls this one, at which the package was called."""
-    here, level = str(Path(__file__).parents[1]), 1
+    # Context managers of the package are left through contextlib.
+    ours, level = (str(Path(__file__).parents[1]), contextlib.__file__), 1
     frame: Any = sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(here):
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(ours):
         frame, level = frame.f_back, level + 1
     return level

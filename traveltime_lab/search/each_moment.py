@@ -10,6 +10,7 @@ several moments, so is the table, which is computed once and repeated.
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import datetime as dt
 import functools
 import inspect
@@ -26,7 +27,7 @@ from traveltime_lab.modes.transportation import Transportation, as_transportatio
 from traveltime_lab.moment_lists import NAMES, are_several, resolve_several
 from traveltime_lab.network.network import Network, check_network
 from traveltime_lab.runtime.progress import Progress, check_progress, shown
-from traveltime_lab.runtime.shared import shared_by, sharing
+from traveltime_lab.runtime.shared import alone, shared_by, sharing
 from traveltime_lab.runtime.warnings import warn, warnings_to
 from traveltime_lab.search.query import Query
 from traveltime_lab.search.tables import free
@@ -88,7 +89,9 @@ def at_each_moment(*, has_times: bool = False, by_label: bool = False) -> Callab
         @functools.wraps(function)
         def answered(network: Any, *arguments: Any, **keywords: Any) -> Any:
             if not any(are_several(keywords.get(name)) for name in NAMES):
-                return function(network, *arguments, **keywords)
+                # In a function for the progress of another call, for example.
+                with alone():
+                    return function(network, *arguments, **keywords)
             check_network(network)
             means = as_transportation(keywords.get("transportation", usual))
             found = moments_of(keywords, network.timezone)
@@ -109,9 +112,14 @@ def at_each_moment(*, has_times: bool = False, by_label: bool = False) -> Callab
     return decorate
 
 
-def first_of(network: Network, arguments: dict[str, Any], usual: str) -> tuple[dict[str, Any], tuple[dt.datetime, ...]]:
+@contextlib.contextmanager
+def first_of(
+    network: Network, arguments: dict[str, Any], usual: str
+) -> Iterator[tuple[dict[str, Any], tuple[dt.datetime, ...]]]:
     """
-    Return the arguments of a call with the first of several moments, and all of them; none if there is one at most.
+    Yield the arguments of a call with the first of several moments, and all of them; none if there is one at most.
+
+    The ``with`` block creates the query for the first, which warns of it. The end of the block warns of the others.
 
     Raises
     ------
@@ -120,10 +128,16 @@ def first_of(network: Network, arguments: dict[str, Any], usual: str) -> tuple[d
     """
     found = moments_of(arguments, network.timezone)
     if found is None:
-        return arguments, ()
+        yield arguments, ()
+        return
     name, moments = found
-    alike_moments(network, as_transportation(arguments.get("transportation", usual)), moments, name)
-    return {**arguments, name: moments[0]}, moments
+    means = as_transportation(arguments.get("transportation", usual))
+    alike_moments(network, means, moments, name)
+    with warned_once(len(moments)):
+        yield {**arguments, name: moments[0]}, moments
+        if means.uses_timetable and network.transit is not None:
+            for moment in moments[1:]:
+                network.transit.timetable.check_moment(moment, name=name)
 
 
 def alike_moments(
@@ -140,7 +154,7 @@ def alike_moments(
     everyone = np.arange(len(moments))
     if means.uses_timetable:
         if network.transit is not None:
-            # Searches warn of each moment; this is to fail before the first one.
+            # Searches warn of each moment, or `first_of` does; this is to fail before the first one.
             with warnings_to(lambda _: None):
                 for i, moment in enumerate(moments):
                     network.transit.timetable.check_moment(moment, name=f"{name}[{i}]")
@@ -161,6 +175,8 @@ def _each(
 ) -> dict[int, Any]:
     """Return the tables of different moments by their number; searches go through them in order of time."""
     check_progress(progress)
+    if callable(progress):
+        progress = functools.partial(_in_context, contextvars.copy_context(), progress)
     times = {i: moments[i].timestamp() for i in np.unique(alike).tolist()}
     weights = np.bincount(alike, minlength=len(moments))
     tables = {}
@@ -172,6 +188,11 @@ def _each(
         for i in sorted(times, key=times.__getitem__):
             tables[i] = call(moments[i], total.part(int(weights[i])))
     return tables
+
+
+def _in_context(context: contextvars.Context, function: Callable[[int, int], Any], done: int, total: int) -> Any:
+    """Call a function of the caller as before the searches: its own searches share nothing with these."""
+    return context.copy().run(function, done, total)
 
 
 def found_at(query: Query, moments: Sequence[dt.datetime], find: Callable[[Query], _T], n_points: int) -> list[_T]:
@@ -222,13 +243,29 @@ class _Progress(contextlib.ExitStack):
 
 @contextlib.contextmanager
 def warned_once(n_searches: int) -> Iterator[None]:
-    """Warn once of what several searches in a ``with`` block warn of, with the number of searches if texts differ."""
+    """
+    Warn once of what several searches in a ``with`` block warn of, with the number of searches if texts differ.
+
+    If the block fails, it warns of what it had warned of until then; the error is that of the block.
+    """
     kinds = (UserWarning, ServiceWarning, BorderWarning)
     heard: dict[type[Warning], list[str]] = {kind: [] for kind in kinds}
     with contextlib.ExitStack() as stack:
         for kind, texts in heard.items():
             stack.enter_context(warnings_to(texts.append, kind))
-        yield
+        try:
+            yield
+        except BaseException:
+            stack.close()
+            # Where warnings are errors.
+            with contextlib.suppress(Warning):
+                _warn_of(heard, n_searches)
+            raise
+    _warn_of(heard, n_searches)
+
+
+def _warn_of(heard: Mapping[type[Warning], Sequence[str]], n_searches: int) -> None:
+    """Warn of texts, one of each kind; see `warned_once`."""
     for kind, texts in heard.items():
         if texts:
             more = len(set(texts)) - 1
