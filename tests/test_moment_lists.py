@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from traveltime_lab.errors import InputError, LimitError, MomentError
-from traveltime_lab.moment_lists import are_several, resolve_several
+from traveltime_lab.moment_lists import are_several, check_kind, resolve_several
 from traveltime_lab.moments import resolve_moment
 
 ZONE = "Europe/Helsinki"
@@ -36,6 +36,7 @@ def several(value: Any) -> list[str]:
         (f"{DAY}08:00", f"{DAY}08:16", dt.timedelta(minutes=15)),
         (f"{DAY}08:00", f"{DAY}08:16", np.timedelta64(15, "m")),
         (f"{DAY}08:00", f"{DAY}08:30", pd.offsets.Minute(15)),
+        (f"{DAY}08:00", f"{DAY}08:30", "0.25h"),
     ],
 )
 def test_all_kinds_of_lists(value: Any) -> None:
@@ -77,6 +78,12 @@ def test_steps_are_elapsed_time(day: str, n: int) -> None:
         ((f"{DAY}08:00", f"{DAY}09:00", "1MS"), "date_range"),
         ((f"{DAY}08:00", f"{DAY}09:00", "-15min"), "at least a second"),
         ((f"{DAY}08:00", f"{DAY}09:00", np.timedelta64("NaT")), "at least a second"),
+        (
+            (f"{DAY}08:00", f"{DAY}09:00", "2026/03/03 10:00"),
+            r"departure_time\[2\] '2026/03/03 10:00' is not an ISO 8601",
+        ),
+        ((f"{DAY}08:00", f"{DAY}09:00", "03.03.2026 10:00"), r"departure_time\[2\].*is not an ISO 8601"),
+        ((f"{DAY}08:00", f"{DAY}09:00", "20260303"), r"departure_time\[2\] 20260303 has no time of day"),
         ((f"{DAY}08:00", f"{DAY}08:00", "15min"), "must end after it starts"),
         ((f"{DAY}08:00", None, "15min"), "the end of departure_time is missing"),
         (("weekday_morning", f"{DAY}08:00", "15min"), "cannot be in a list"),
@@ -85,6 +92,17 @@ def test_steps_are_elapsed_time(day: str, n: int) -> None:
 def test_errors_say_what_is_wrong(value: Any, text: str) -> None:
     with pytest.raises(MomentError, match=text):
         several(value)
+
+
+def test_sets_and_generators_are_no_lists() -> None:
+    moments = [f"{DAY}08:00", f"{DAY}08:15"]
+    for value in (set(moments), frozenset(moments), iter(moments), (each for each in moments), dict.fromkeys(moments)):
+        with pytest.raises(
+            MomentError, match=r"a list of moments, or \(start, end, every\); got (set|froz|list_i|gen|d)"
+        ):
+            check_kind(value, "departure_time")
+    for value in (None, 5, moments, tuple(moments), moments[0], pd.Timestamp(moments[0]), np.array(5), pd.NaT, b"8"):
+        check_kind(value, "departure_time")
 
 
 def test_too_many() -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -20,7 +20,7 @@ from traveltime_lab.moments import WEEKDAY_MORNING, TypicalMoment, as_datetime, 
 NAMES: Final = ("departure_time", "arrival_time")
 #: Length of a tuple (start, end, every).
 _RANGE: Final = 3
-_LIKE_A_DATE = re.compile(r"\s*\d{4}(-\d|\d{4}T)")
+_LIKE_A_DATE = re.compile(r"\s*(\d{4}[-/.]\d|\d{8}|\d{1,2}[-/.]\d{1,2}[-/.]\d)")
 
 #: A moment, see `traveltime_lab.question.MomentLike`, or several of them.
 Several: TypeAlias = Sequence[Any] | pd.Series | pd.Index | np.ndarray
@@ -30,6 +30,22 @@ def are_several(value: Any) -> bool:
     """Return whether an argument is a list of moments or a tuple (start, end, every), even with one member or none."""
     kinds = list | tuple | pd.Series | pd.Index | pd.api.extensions.ExtensionArray
     return isinstance(value, kinds) or (isinstance(value, np.ndarray) and value.ndim > 0)
+
+
+def check_kind(value: Any, name: str) -> None:
+    """
+    Raise an error if an argument is several values, but no list of moments.
+
+    Raises
+    ------
+    MomentError
+        If it is a set, a generator, a mapping or the like.
+    """
+    if isinstance(value, Iterable) and not isinstance(value, str | bytes | np.ndarray) and not are_several(value):
+        raise MomentError(
+            f"{name} must be one moment, a list of moments, or (start, end, every); got {type(value).__name__}. "
+            f"For the moments of a set or a generator, give {name}=list(...)."
+        )
 
 
 def resolve_several(value: Any, timezone: str, *, name: str) -> tuple[dt.datetime, ...]:
@@ -70,7 +86,7 @@ def resolve_several(value: Any, timezone: str, *, name: str) -> tuple[dt.datetim
     >>> len(found), found[12].isoformat()
     (92, '2026-03-29T04:00:00+03:00')
     """
-    if isinstance(value, tuple) and len(value) == _RANGE and _is_step(value[2]):
+    if isinstance(value, tuple) and len(value) == _RANGE and is_step(value[2]):
         return _stepped(*value, timezone, name)
     if getattr(value, "ndim", 1) != 1:
         raise MomentError(f"{name} must be a list of moments, of one dimension; got an array of shape {value.shape}.")
@@ -117,7 +133,7 @@ def _member(value: Any, name: str) -> dt.datetime:
     return as_datetime(value, name)
 
 
-def _is_step(value: Any) -> bool:
+def is_step(value: Any) -> bool:
     """Return whether the third member of a tuple is meant as a step and not as a moment."""
     if isinstance(value, str):
         return value != WEEKDAY_MORNING.value and not _LIKE_A_DATE.match(value)

@@ -339,3 +339,18 @@ def test_several_moments(files: Path, capsys: pytest.CaptureFixture[str]) -> Non
     with pytest.raises(SystemExit) as caught:
         cli.main([*how, "--departure-time", start, "--departure-time", f"{start}/{end}/15min"])
     assert caught.value.code == 2
+    capsys.readouterr()
+    wrong = [
+        f"{start}/{end}",
+        f"{start}/{end}/15min/x",
+        f"{start}/{end}/",
+        f"{start}/{later}/{end}",
+        "2026/03/03 10:00",
+    ]
+    for given in wrong:
+        for option in ("--departure-time", "--arrival-time"):
+            with pytest.raises(SystemExit) as caught:
+                cli.main([*how, option, given])
+            assert caught.value.code == 2
+            told = " ".join(capsys.readouterr().err.split())
+            assert f"{option} takes a moment, or START/END/EVERY" in told and f"got {given!r}" in told

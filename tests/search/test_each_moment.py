@@ -22,6 +22,7 @@ from traveltime_lab.errors import BorderWarning, InputError, LimitError, MomentE
 from traveltime_lab.kernels.records import StopLinks
 from traveltime_lab.question import Question
 from traveltime_lab.runtime.shared import MOST_BYTES, shared_by, sharing, size_of
+from traveltime_lab.search.accessibility.accessibility import Matrix
 from traveltime_lab.search.query import Query
 from traveltime_lab.streets import layer
 from traveltime_lab.transit import together
@@ -362,10 +363,36 @@ def test_errors(sample: tl.Network, places: gpd.GeoDataFrame) -> None:
     with pytest.raises(LimitError, match="at most 100,000 pairs"):
         many = pd.concat([places.geometry] * 20, ignore_index=True)
         tl.routes(sample, many, many, departure_time=MOMENTS)
-    with pytest.raises(InputError, match="has a column 'moment'"):
-        tl.accessibility(sample, places, places.assign(moment=1), values="moment", departure_time=MOMENTS[:1], **how)
+    named = places.assign(moment=1)
+    with pytest.raises(InputError, match="has a column 'moment'"), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Matrix, "__init__", lambda *_, **__: pytest.fail("searched"))
+        tl.accessibility(sample, places, named, values="moment", departure_time=MOMENTS[:1], **how)
+    found = tl.accessibility(
+        sample, places, named, values="moment", measure="nearest", departure_time=MOMENTS[:1], **how
+    )
+    assert "travel_time_to_moment" in found
+    for function in (tl.time_filter, tl.accessibility, tl.nearest):
+        for side in SIDES:
+            for value in (set(MOMENTS), iter(MOMENTS)):
+                with pytest.raises(MomentError, match=rf"^{side} must be one moment, a list of moments"):
+                    function(sample, places, places, **{side: value}, **how)
     with pytest.raises(MomentError, match="one moment here"):
         tl.explain(sample, places.iloc[[0]], places.iloc[[1]], departure_time=MOMENTS, **how)
+
+
+def test_the_accuracy_is_that_of_the_moment_of_the_areas(sample: tl.Network, places: gpd.GeoDataFrame) -> None:
+    how: dict[str, Any] = {"transportation": "driving"}
+    origin = places.iloc[[0]]
+    two = [f"{DAY}03:00", f"{DAY}08:00"]
+    areas = tl.time_map(sample, origin, travel_time=600, departure_time=two, **how)
+    with pytest.raises(InputError, match="areas has 2 moments"):
+        tl.shape_accuracy(sample, areas, origin, departure_time=two[0], **how)
+    for moment, wrong in (two, two[::-1]):
+        rows = areas[areas["moment"] == pd.Timestamp(moment, tz=sample.timezone)]
+        assert tl.shape_accuracy(sample, rows, origin, n_points=200, departure_time=moment, **how).iloc[0] > 0.9
+        for asked in ({"departure_time": wrong}, {}, {"arrival_time": wrong}):
+            with pytest.raises(InputError, match=f"areas are of the moment {moment}"):
+                tl.shape_accuracy(sample, rows, origin, **asked, **how)
 
 
 @pytest.mark.parametrize("name", ["pairs", "matrix", "accessibility", "h3_cells", "time_map"])

@@ -46,6 +46,11 @@ class Moments(argparse.Action):
         """Add the moment to those before it."""
         known = getattr(namespace, self.dest, None)
         parts = tuple(str(values).split("/"))
+        if len(parts) > 1 and not _is_range(parts):
+            parser.error(
+                f"{option} takes a moment, or START/END/EVERY such as 2026-03-02T00:00/2026-03-03T00:00/15min; got "
+                f"{values!r}"
+            )
         if known is None and len(parts) == 1:
             found: Any = values
         elif known is None:
@@ -55,6 +60,13 @@ class Moments(argparse.Action):
         else:
             found = [*(known if isinstance(known, list) else [known]), values]
         setattr(namespace, self.dest, found)
+
+
+def _is_range(parts: tuple[str, ...]) -> bool:
+    """Return whether the parts of an option are a start, an end and a step."""
+    from traveltime_lab.moment_lists import is_step
+
+    return len(parts) == 3 and all(parts) and is_step(parts[2]) and not any(map(is_step, parts[:2]))
 
 
 #: Markup of docstrings that command lines do not have, and its replacement.

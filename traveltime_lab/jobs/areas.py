@@ -99,7 +99,7 @@ def write_areas(
 buffer_distance, remove_water_bodies, snapping, window, percentile
         As in `time_map`.
     part_size : int, default 200
-        Number of origins of a part.
+        Number of origins of a part, which has their areas at all moments.
     progress : bool or callable, default True
         Whether to show a progress bar, or a function that is called as ``progress(done, total)`` with numbers of parts.
     executor : concurrent.futures.Executor, optional

@@ -15,7 +15,7 @@ import datetime as dt
 import functools
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeVar, cast
 
 import numpy as np
@@ -24,7 +24,7 @@ import pandas as pd
 from traveltime_lab._arrays import IndexArray
 from traveltime_lab.errors import BorderWarning, InputError
 from traveltime_lab.modes.transportation import Transportation, as_transportation
-from traveltime_lab.moment_lists import NAMES, are_several, resolve_several
+from traveltime_lab.moment_lists import NAMES, are_several, check_kind, resolve_several
 from traveltime_lab.network.network import Network, check_network
 from traveltime_lab.runtime.progress import Progress, check_progress, shown
 from traveltime_lab.runtime.shared import alone, shared_by, sharing
@@ -63,6 +63,8 @@ class Rows(ABC):
 
 def moments_of(arguments: Mapping[str, Any], timezone: str) -> tuple[str, tuple[dt.datetime, ...]] | None:
     """Return which argument of a call is a list of moments, and the moments; None if there is one at most."""
+    for name in NAMES:
+        check_kind(arguments.get(name), name)
     several = [name for name in NAMES if are_several(arguments.get(name))]
     if not several:
         return None
@@ -88,6 +90,8 @@ def at_each_moment(*, has_times: bool = False, by_label: bool = False) -> Callab
 
         @functools.wraps(function)
         def answered(network: Any, *arguments: Any, **keywords: Any) -> Any:
+            for name in NAMES:
+                check_kind(keywords.get(name), name)
             if not any(are_several(keywords.get(name)) for name in NAMES):
                 # In a function for the progress of another call, for example.
                 with alone():
@@ -273,6 +277,19 @@ def _warn_of(heard: Mapping[type[Warning], Sequence[str]], n_searches: int) -> N
             warn(f"{texts[0]}{others}", kind)
 
 
+def check_columns(names: Iterable[str]) -> None:
+    """
+    Raise an error if columns of a table of the caller are called like that of the moments, in a call for several.
+
+    Raises
+    ------
+    InputError
+    """
+    if shared_by() is not None and COLUMN in names:
+        msg = f"the result has a column {COLUMN!r} for the departure or arrival times; rename the one of your table"
+        raise InputError(msg)
+
+
 def moment_column(moments: Sequence[dt.datetime], timezone: str) -> pd.DatetimeIndex:
     """Return moments as a timezone-aware index."""
     utc = pd.to_datetime(pd.Series([moment.astimezone(dt.UTC) for moment in moments]), utc=True)
@@ -288,9 +305,6 @@ def _wide(each: Sequence[pd.DataFrame], moments: pd.DatetimeIndex) -> pd.DataFra
 
 def _long(each: Sequence[Any], moments: pd.DatetimeIndex, *, by_label: bool) -> pd.DataFrame:
     """Return tables below each other, with moments as the first column."""
-    if isinstance(each[0], pd.DataFrame) and COLUMN in each[0].columns:
-        msg = f"the result has a column {COLUMN!r} for the departure or arrival times; rename the one of your table"
-        raise InputError(msg)
     n_rows = [len(table) for table in each]
     joined = each[0].joined(each) if isinstance(each[0], Rows) else pd.concat(each, ignore_index=not by_label)
     joined.insert(0, COLUMN, moments.repeat(n_rows))

@@ -4,6 +4,7 @@ The share of points on which isochrones agree with the matrix (`shape_accuracy`)
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Mapping
 from typing import Any
 
@@ -28,6 +29,7 @@ from traveltime_lab.network.network import Network
 from traveltime_lab.points import PointsLike, read_points
 from traveltime_lab.question import MomentLike
 from traveltime_lab.search.area_shapes import distance_query
+from traveltime_lab.search.each_moment import COLUMN
 from traveltime_lab.search.query import Query, ask
 from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.matrix import Block
@@ -77,8 +79,8 @@ def shape_accuracy(
     Raises
     ------
     InputError
-        If `areas` is not a result of `time_map` or `distance_map`, its index differs from that of `origins`, or an
-        argument is one of the other function only.
+        If `areas` is not a result of `time_map` or `distance_map`, has several moments or another one, its index
+        differs from that of `origins`, or an argument is one of the other function only.
 
     Examples
     --------
@@ -122,6 +124,7 @@ def shape_accuracy(
             network, transportation, departure_time, arrival_time, snapping, limit=max(limits),
             window=window, percents=percents,
         )  # fmt: skip
+    _check_moment(areas, query)
     places = read_points(origins, "origins", network.bounds)
     n_limits = len(areas) // len(places)
     if not areas.index.equals(places.index.repeat(n_limits)):
@@ -153,6 +156,26 @@ def shape_accuracy(
         )
         shares[i] = float((is_reached == shapely.contains_xy(shape, lng, lat)).mean())
     return pd.Series(shares, index=areas.index, name="accuracy")
+
+
+def _check_moment(areas: gpd.GeoDataFrame, query: Query) -> None:
+    """Raise an error if areas are of several moments, or of one that is not that of the query."""
+    if COLUMN not in areas.columns:
+        return
+    moments = areas[COLUMN].unique()
+    if len(moments) > 1:
+        msg = (
+            f"areas has {len(moments):,} moments, and the accuracy is that of one at a time; pass the rows of one, "
+            f"such as areas[areas[{COLUMN!r}] == moment], and the moment as departure_time or arrival_time"
+        )
+        raise InputError(msg)
+    given, name = query.moment, "arrival_time" if query.is_arrival else "departure_time"
+    if not isinstance(moments[0], pd.Timestamp):
+        return
+    if not isinstance(given, dt.datetime) or given.timestamp() != moments[0].timestamp():
+        text = given.isoformat() if isinstance(given, dt.datetime) else given
+        msg = f"areas are of the moment {moments[0].isoformat()}; pass it as {name}, got {text}"
+        raise InputError(msg)
 
 
 def _is_within(block: Block, query: Query, limit: int) -> BoolArray:

@@ -41,7 +41,7 @@ from traveltime_lab.search.accessibility.measures import (
 )
 from traveltime_lab.search.accessibility.workers import PassesByWorkers
 from traveltime_lab.search.amounts import amounts_of
-from traveltime_lab.search.each_moment import at_each_moment
+from traveltime_lab.search.each_moment import at_each_moment, check_columns
 from traveltime_lab.search.query import ask
 from traveltime_lab.search.receipts.record import with_receipt
 from traveltime_lab.search.tables import geo_frame
@@ -254,6 +254,8 @@ def accessibility(
     starts = read_points(origins, "origins", network.bounds)
     ends = read_points(opportunities, "opportunities", network.bounds)
     names, amounts = _amounts(as_table(opportunities), values, len(ends))
+    if measure != "nearest" and not percents:
+        check_columns(names)
     needed = _demand(measure, as_table(origins), demand)
     here, there = query.snap(starts), query.snap(ends, is_origin=False)
     matrix = Matrix(replace(query, needs_length=False), here, there, max(limits), max(1, len(percents)))
