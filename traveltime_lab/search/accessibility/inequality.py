@@ -242,6 +242,7 @@ def inequality(
 
     Examples
     --------
+    >>> import pandas as pd
     >>> reach = pd.DataFrame(
     ...     {"jobs": [100, 300, 600], "people": [20, 10, 10]}
     ... )

@@ -79,6 +79,7 @@ def alkire_foster(
 
     Examples
     --------
+    >>> import pandas as pd
     >>> reach = pd.DataFrame(
     ...     {"jobs": [100, 300, 600], "schools": [0, 1, 4]}
     ... )
