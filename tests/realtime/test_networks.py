@@ -145,6 +145,10 @@ def test_again_with_changes_saved_and_pickled(porto_alegre: tl.Network, busy: li
     assert loaded.fingerprint == once.fingerprint
     assert loaded.updates is None
     assert loaded.report()["updates"]["applied"] == facts["applied"]
+    with pytest.raises(tl.InputError, match="saved with updates"):
+        loaded.with_updates(content(updates))
+    with pytest.raises(tl.InputError, match="saved with updates"):
+        loaded.with_changes(change).with_updates(content(updates))
     again = pickle.loads(pickle.dumps(once))
     assert again.updates.counts == once.updates.counts  # type: ignore[union-attr]
     places = tl.sample_points()
@@ -152,6 +156,17 @@ def test_again_with_changes_saved_and_pickled(porto_alegre: tl.Network, busy: li
     times = [tl.time_filter(each, places, places, **keywords) for each in (once, loaded, again)]  # type: ignore[arg-type]
     for other in times[1:]:
         pd.testing.assert_frame_equal(times[0], other)
+
+
+def test_new_speeds_keep_the_updates(porto_alegre: tl.Network, busy: list[str]) -> None:
+    """They are applied to the planned timetable again, and newer ones take their place."""
+    updates = some_updates(busy)
+    once, plain = (tl.add_speeds(each, factors={"residential": 0.5}) for each in
+                   (porto_alegre.with_updates(content(updates[:200])), porto_alegre))  # fmt: skip
+    assert once.updates is not None
+    assert once.fingerprint == plain.with_updates(content(updates[:200])).fingerprint != plain.fingerprint
+    assert once.with_updates(content(updates)).fingerprint == plain.with_updates(content(updates)).fingerprint
+    assert once.with_updates(content([])).fingerprint == plain.fingerprint
 
 
 def test_without_a_timetable(helsinki: tl.Network) -> None:

@@ -201,7 +201,8 @@ class Network(NetworkData):
         Raises
         ------
         InputError
-            If the network has no timetable, a feed is unknown, or `source` is something else.
+            If the network has no timetable, was loaded from a file that was saved with updates, a feed is unknown, or
+            `source` is something else.
         DataError
             If a message is truncated, or is no GTFS Realtime message. No part of any message is applied then.
         MissingFileError, FileAccessError
@@ -237,6 +238,11 @@ class Network(NetworkData):
         """
         if self.timetable is None:
             raise InputError("with_updates needs a timetable, which this network has not; build it with gtfs=[...]")
+        if "updates" in self.tables.report:
+            raise InputError(
+                "with_updates needs the planned timetable; this network was saved with updates, which would be applied "
+                "twice. Save the network without updates, and call with_updates after it is loaded"
+            )
         planned = self if self._planned is None else self._planned
         return planned._with_messages(read_updates(source, feed))
 
@@ -432,7 +438,9 @@ class Network(NetworkData):
         """
         Write the network to an Arrow IPC file.
 
-        A network with live updates is saved with its updated timetable; when it is loaded, that is its timetable.
+        A network with live updates is saved with its updated timetable, without the messages. When it is loaded, that
+        is its timetable, `updates` is None, and `with_updates` refuses newer messages; save the planned network for
+        these. `report` has the counts of the updates.
 
         The file is written under a temporary name and then renamed, so that an incomplete file is never left behind.
 
@@ -489,8 +497,11 @@ def _like(network: Network, tables: StreetTables, timetable: Timetable | None, h
 
 
 def with_speeds(network: Network, tables: StreetTables) -> Network:
-    """Return a network with tables that differ in speeds only; prepared data without speeds are kept."""
-    changed = _like(network, tables, network.timetable, network.history)
+    """Return a network with tables that differ in speeds only; prepared data without speeds and updates are kept."""
+    planned = network if network._planned is None else network._planned
+    changed = _like(planned, tables, planned.timetable, planned.history)
+    if network._updates is not None:
+        changed = changed._with_messages(network._updates.messages)
     changed._prepared = network._prepared.without_speeds(
         (network.streets, network.transit), (changed.streets, changed.transit)
     )
