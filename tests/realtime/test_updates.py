@@ -189,6 +189,27 @@ class TestDays:
         assert report.trips["applied"].tolist() == [True, False]
         assert report.counts["not_applied"] == {"replaced by a later update of the same trip": 1}
 
+    def test_the_time_of_the_message_stands_for_that_of_the_update(self, timetable: Timetable) -> None:
+        old = message(update(delay=60, timestamp=posix("2026-03-02T07:00")), at="2026-03-02T07:00")
+        new = message(update(delay=120), at="2026-03-02T07:30")
+        for given in ([old, new], [new, old]):
+            found, report, _ = with_updates(timetable, read_updates(given, None))
+            assert calls(found) == ["a 8:02, b 8:12-8:13, c 8:22"]
+            assert report.counts["applied"] == 1
+
+    def test_without_times_it_is_the_last_one_given(self, timetable: Timetable) -> None:
+        for times in ((5, None), (None, 5), (None, None)):
+            entities = [
+                update(delay=60 * (i + 1), **({} if at is None else {"timestamp": at})) for i, at in enumerate(times)
+            ]
+            assert calls(apply(timetable, *entities, at="")[0]) == ["a 8:02, b 8:12-8:13, c 8:22"]
+
+    def test_one_that_cannot_be_applied_leaves_the_one_before(self, timetable: Timetable) -> None:
+        stop = {"stop_id": "x", "arrival": {"time": posix("2026-03-02T09:00")}}
+        found, report = apply(timetable, update(delay=60), update("t", stop, schedule_relationship="REPLACEMENT"))
+        assert calls(found) == ["a 8:01, b 8:11-8:12, c 8:21"]
+        assert report.trips["reason"].tolist() == ["", "a stop of the new trip is unknown"]
+
 
 class TestNotApplied:
     @pytest.mark.parametrize(
@@ -313,6 +334,44 @@ class TestNewTrips:
         stops = [{"stop_id": s, "arrival": {"time": posix(f"2026-03-02T09:0{i}")}} for i, s in enumerate("abc")]
         found, _ = apply(timetable, update("n", *stops, schedule_relationship="ADDED", day=""))
         assert calls(found, "n") == ["a 9:00, b 9:01, c 9:02"]
+
+    @pytest.mark.parametrize("relation", ["ADDED", "NEW"])
+    def test_the_last_update_counts(self, timetable: Timetable, relation: str) -> None:
+        first, gone = self.new(relation, route_id="R"), update("n", schedule_relationship="CANCELED")
+        later = self.new(relation, route_id="R")
+        for stop in later["trip_update"]["stop_time_update"]:
+            stop["departure"]["time"] += 60
+        added = ["c 9:11, b 9:21, a 9:31"]
+        for given, expected in (((first, later), added), ((first, gone), []), ((gone, later), added),
+                                ((first, gone, later), added), ((first, later, gone), [])):  # fmt: skip
+            found, report = apply(timetable, *given)
+            assert calls(found, "n") == expected
+            assert report.trips["applied"].tolist() == [False] * (len(given) - 1) + [True]
+            assert calls(found) == [PLANNED]
+        found, report = apply(timetable, first, update("n", schedule_relationship="CANCELED", day="20260303"))
+        assert calls(found, "n") == ["c 9:10, b 9:20, a 9:30"]
+        assert report.trips["reason"].tolist() == ["", "unknown trip_id"]
+
+    def test_ids_that_do_not_run_on_that_day(self, tmp_path: Path) -> None:
+        calendar = EVERY_DAY.replace("daily,1,", "daily,0,")  # no Mondays
+        other = read_timetable(feed(tmp_path, calendar=calendar, **TRIPS))
+        for relation in ("ADDED", "NEW"):
+            for day in (DAY, ""):
+                found, report = apply(other, self.new(relation, "t", day=day))
+                assert calls(found) == ["c 9:10, b 9:20, a 9:30"]
+                assert str(report.trips["start_date"][0].date()) == "2026-03-02"
+        properties = {"trip_id": "d", "start_date": DAY, "start_time": "10:00:00"}
+        for day, at in ((DAY, "2026-03-02T07:00"), ("", "2026-03-02T07:00"), ("", "")):
+            entity = update(schedule_relationship="DUPLICATED", trip_properties=properties, day=day)
+            assert calls(apply(other, entity, at=at)[0], "d") == ["a 10:00, b 10:10-10:11, c 10:20"]
+
+    def test_duplicated_then_canceled(self, timetable: Timetable) -> None:
+        properties = {"trip_id": "d", "start_date": DAY, "start_time": "10:00:00"}
+        twice = update(schedule_relationship="DUPLICATED", trip_properties=properties)
+        found, report = apply(timetable, twice, update("d", schedule_relationship="CANCELED"))
+        assert calls(found, "d") == []
+        assert calls(found) == [PLANNED]
+        assert report.counts["trips"] == {"canceled": 1}
 
     def test_replaced(self, timetable: Timetable) -> None:
         found, _ = apply(timetable, self.new("REPLACEMENT", "t"))

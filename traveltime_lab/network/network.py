@@ -25,7 +25,7 @@ from traveltime_lab.network.sources import in_words
 from traveltime_lab.question import Metric
 from traveltime_lab.realtime.growing import Growing
 from traveltime_lab.realtime.messages import Messages
-from traveltime_lab.realtime.updates import Updates, read_updates, with_updates
+from traveltime_lab.realtime.updates import Updates, check_planned, read_updates, with_updates
 from traveltime_lab.runtime.memo import Derived
 from traveltime_lab.runtime.progress import CompilationBar
 from traveltime_lab.runtime.warnings import warn
@@ -195,14 +195,12 @@ class Network(NetworkData):
         Returns
         -------
         Network
-            A new network, whose fingerprint differs unless the updates change nothing. The updates of a network that
-            has some already are replaced.
+            A new network, whose fingerprint differs unless the updates change nothing. Earlier updates are replaced.
 
         Raises
         ------
         InputError
-            If the network has no timetable, was loaded from a file that was saved with updates, a feed is unknown, or
-            `source` is something else.
+            If there is no timetable or one saved with updates, a feed is unknown, or `source` is something else.
         DataError
             If a message is truncated, or is no GTFS Realtime message. No part of any message is applied then.
         MissingFileError, FileAccessError
@@ -236,15 +234,8 @@ class Network(NetworkData):
         >>> today.updates
         <Updates: 1 of 1 trips applied, 0 alerts>
         """
-        if self.timetable is None:
-            raise InputError("with_updates needs a timetable, which this network has not; build it with gtfs=[...]")
-        if "updates" in self.tables.report:
-            raise InputError(
-                "with_updates needs the planned timetable; this network was saved with updates, which would be applied "
-                "twice. Save the network without updates, and call with_updates after it is loaded"
-            )
-        planned = self if self._planned is None else self._planned
-        return planned._with_messages(read_updates(source, feed))
+        check_planned(self.timetable, self.tables.report)
+        return (self._planned or self)._with_messages(read_updates(source, feed))
 
     def _with_messages(self, messages: Messages) -> Network:
         """Return this network with the updates of messages."""
@@ -438,9 +429,8 @@ class Network(NetworkData):
         """
         Write the network to an Arrow IPC file.
 
-        A network with live updates is saved with its updated timetable, without the messages. When it is loaded, that
-        is its timetable, `updates` is None, and `with_updates` refuses newer messages; save the planned network for
-        these. `report` has the counts of the updates.
+        A network with live updates is saved with its updated timetable, without the messages. When it is loaded,
+        `updates` is None, and `with_updates` refuses newer messages; save the planned network for these.
 
         The file is written under a temporary name and then renamed, so that an incomplete file is never left behind.
 
@@ -498,7 +488,7 @@ def _like(network: Network, tables: StreetTables, timetable: Timetable | None, h
 
 def with_speeds(network: Network, tables: StreetTables) -> Network:
     """Return a network with tables that differ in speeds only; prepared data without speeds and updates are kept."""
-    planned = network if network._planned is None else network._planned
+    planned = network._planned or network
     changed = _like(planned, tables, planned.timetable, planned.history)
     if network._updates is not None:
         changed = changed._with_messages(network._updates.messages)

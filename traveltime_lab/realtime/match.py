@@ -34,6 +34,7 @@ _DAYS: Final = np.arange(-3, 3)
 UNKNOWN_FEED: Final = -2
 
 NEW_TRIPS: Final = (TRIP_RELATIONS["ADDED"], TRIP_RELATIONS["NEW"])
+DUPLICATED: Final = TRIP_RELATIONS["DUPLICATED"]
 GONE: Final = (TRIP_RELATIONS["CANCELED"], TRIP_RELATIONS["DELETED"])
 
 
@@ -149,6 +150,10 @@ class Matcher:
                 return "start_date is no date (YYYYMMDD)", []
             if not self._first <= out.date[u] <= self._last:
                 return "start_date is outside the dates of the timetable", []
+        elif relation == DUPLICATED and updates.new_date[u]:
+            out.date[u] = ordinal_of(updates.new_date[u])
+            if not self._first <= out.date[u] <= self._last:
+                return "start_date of the duplicated trip is no date of the timetable", []
         if updates.start_time[u] and out.start[u] == NONE:
             return "start_time is no time (HH:MM:SS)", []
         rows = [row for row in self._rows.get(updates.trip_id[u], []) if feed in (-1, int(hot.trip_feed[row]))]
@@ -240,6 +245,7 @@ class Matcher:
 
     def _choose(self, out: Matches, u: Int64Array, trip: Int64Array) -> None:
         """Choose the trip and the day of each update among candidates."""
+        every_u, every_trip = u, trip
         hot, updates = self.timetable.hot, self.updates
         has_date = out.date[u] >= 0
         reference = reference_times(updates)[u]
@@ -252,6 +258,10 @@ class Matcher:
         step = within_rows(n_days)
         days = np.where(has_date[pair], out.date[u[pair]], _EPOCH + reference[pair] // 86_400 + _DAYS[step])
         is_on = self._is_on(hot.trip_service[trip[pair]].astype(np.int64), days)
+        # The source of a duplicated trip need not run on that day.
+        has_run = np.zeros(len(updates), np.bool_)
+        has_run[u[pair[is_on]]] = True
+        is_on |= (updates.relation[u[pair]] == DUPLICATED) & ~has_run[u[pair]]
         pair, days = pair[is_on], days[is_on]
         origin = origins(days, hot.trip_zone[trip[pair]], self.timetable.zones)
         span = (hot.last_arrival - hot.first_departure)[trip[pair]]
@@ -280,6 +290,10 @@ class Matcher:
                 out.reason[each] = "the trip is in several feeds; say which with feed="
             else:
                 out.reason[each] = "several trips start at that time"
+        # A new trip may have the id of one that runs on other days only, and then its route.
+        for each, row in zip(every_u.tolist(), every_trip.tolist(), strict=True):
+            if updates.relation[each] in NEW_TRIPS and each not in chosen:
+                out.reason[each], out.trip[each] = "new", row
 
 
 def reference_times(updates: TripUpdates) -> Int64Array:

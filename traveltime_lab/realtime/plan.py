@@ -5,7 +5,7 @@ Decide what each update changes in a timetable, and say why where it changes not
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 import numpy as np
@@ -13,22 +13,19 @@ import numpy as np
 from traveltime_lab._arrays import Int64Array
 from traveltime_lab.realtime.alerts import closed_calls
 from traveltime_lab.realtime.apply import Edits, departures_without, planned_run, repetitions
-from traveltime_lab.realtime.match import GONE, NEW_TRIPS, Matcher, Matches, origins, rows_by_text, seconds_of
-from traveltime_lab.realtime.match import ordinal_of as ordinal
+from traveltime_lab.realtime.match import DUPLICATED, GONE, NEW_TRIPS
 from traveltime_lab.realtime.messages import Messages
-from traveltime_lab.realtime.predictions import NO_DATA, SKIPPED, Run, StopUpdate, in_order, predicted
-from traveltime_lab.realtime.schema import STOP_RELATIONS, TRIP_RELATIONS
+from traveltime_lab.realtime.predictions import Run, predicted
+from traveltime_lab.realtime.runs import Runs
+from traveltime_lab.realtime.schema import TRIP_RELATIONS
 from traveltime_lab.realtime.sources import NONE
-from traveltime_lab.transit.stop_sequences import StopSequences
 from traveltime_lab.transit.timetable import Timetable
 
-#: Delays of more than a day are mistakes, such as a wrong date (assumed).
-MOST_DELAY_S: Final = 86_400
-_REPLACEMENT, _DUPLICATED = TRIP_RELATIONS["REPLACEMENT"], TRIP_RELATIONS["DUPLICATED"]
+_REPLACEMENT: Final = TRIP_RELATIONS["REPLACEMENT"]
 APPLIED: Final = "applied"
 
 
-class Plan:
+class Plan(Runs):
     """
     The edits of a timetable that follow from updates.
 
@@ -43,67 +40,113 @@ class Plan:
 
     Attributes
     ----------
+    matches, stops, trips
+        See `traveltime_lab.realtime.runs.Runs`.
     edits : Edits
-    matches : Matches
     result : list of str
         `APPLIED` or the reason why an update changes nothing, for each update of a trip.
-    stops : Counter
-        Numbers of stop updates by what became of them.
-    trips : Counter
-        Numbers of trips by what was done.
     alert_effect : list of str
         Effect of each alert on the timetable, as text.
     """
 
     def __init__(self, timetable: Timetable, messages: Messages, feeds: Int64Array, alert_feeds: list[int]) -> None:
-        self.timetable, self.messages, self.updates = timetable, messages, messages.trips
-        self.feeds = feeds
+        super().__init__(timetable, messages.trips, feeds)
         self.edits = Edits()
-        self.stops: Counter[str] = Counter()
-        self.trips: Counter[str] = Counter()
-        updates = self.updates
-        self.matches: Matches = Matcher(timetable, updates, feeds).found()
         self.result = list(self.matches.reason)
-        self._spans = timetable.spans()
-        self._stop_rows = rows_by_text(timetable.stops["stop_id"], [*updates.stop_id, *updates.assigned])
-        self._stop_feed = timetable.stops["feed_idx"].to_numpy()
-        self._route_rows = rows_by_text(timetable.routes["route_id"], updates.route_id)
         self._gone: dict[tuple[int, int], list[int]] = {}
-        self._extra: set[tuple[int, str, int]] = set()
+        self._route_feed = timetable.column("routes", "feed_idx")
+        #: Runs besides those of the timetable by update, with what is counted if they are added.
+        self._extra: dict[int, tuple[Run, Counter[str], Counter[str]]] = {}
+        #: Updates that cancel such runs.
+        self._cancels: set[int] = set()
         self.closed, self.alert_effect = closed_calls(timetable, messages.alerts, alert_feeds)
         self._work()
 
     def _work(self) -> None:
-        updates = self.updates
-        claimed: dict[tuple[int, int, int], int] = {}
-        order = np.lexsort((np.arange(len(updates)), updates.timestamp))
-        # The last update of a run counts.
-        for u in order.tolist():
-            relation = int(updates.relation[u])
-            if self.result[u] or relation in (*NEW_TRIPS, _DUPLICATED):
-                continue
-            trip = int(self.matches.trip[u])
-            start = int(self.matches.start[u]) if self.timetable.hot.is_repeated[trip] else NONE
-            key = trip, int(self.matches.date[u]), start
-            if key in claimed:
-                self.result[claimed[key]] = "replaced by a later update of the same trip"
-            claimed[key] = u
-        for u in range(len(updates)):
-            if not self.result[u] or self.result[u] == "new":
-                self.result[u] = self._apply(u) or APPLIED
+        extra = self._extra_runs()
+        for updates in [*self._runs().values(), *extra.values()]:
+            # The latest one that can be applied counts.
+            is_done = False
+            for u in sorted(updates, key=self._by_time(updates), reverse=True):
+                if is_done:
+                    self.result[u] = "replaced by a later update of the same trip"
+                else:
+                    self.result[u] = self._apply(u) or APPLIED
+                    is_done = self.result[u] == APPLIED
         self._apply_repetitions()
         self._apply_closures()
+
+    def _by_time(self, updates: list[int]) -> Callable[[int], tuple[int, int]]:
+        """Return the key by which updates of one run are in order: by time if each has one, or else as given."""
+        times = {u: int(self.updates.timestamp[u]) for u in updates}
+        times = {u: int(self.updates.now[u]) if time == NONE else time for u, time in times.items()}
+        return (lambda u: (0, u)) if NONE in times.values() else (lambda u: (times[u], u))
+
+    def _runs(self) -> dict[tuple[int, int, int], list[int]]:
+        """Return the updates of each run of the timetable, in the order of the first ones."""
+        found: dict[tuple[int, int, int], list[int]] = {}
+        for u, relation in enumerate(self.updates.relation.tolist()):
+            if not self.result[u] and relation not in (*NEW_TRIPS, DUPLICATED) and u not in self._cancels:
+                trip = int(self.matches.trip[u])
+                start = int(self.matches.start[u]) if self.timetable.hot.is_repeated[trip] else NONE
+                found.setdefault((trip, int(self.matches.date[u]), start), []).append(u)
+        return found
+
+    def _extra_runs(self) -> dict[tuple[int, str, int], list[int]]:
+        """Return the updates of each run besides those of the timetable, by feed, id and date."""
+        found: dict[tuple[int, str, int], list[int]] = {}
+        for u, relation in enumerate(self.updates.relation.tolist()):
+            if self.result[u] not in ("", "new") or relation not in (*NEW_TRIPS, DUPLICATED):
+                continue
+            counted = self.stops, self.trips
+            self.stops, self.trips = Counter(), Counter()
+            made = self.duplicate(u) if relation == DUPLICATED else self.add(u)
+            if isinstance(made, str):
+                self.result[u] = made
+            else:
+                self._extra[u] = made, self.stops, self.trips
+                self.matches.date[u] = made.dates[0]
+                feed = self._route_feed[made.route] if made.source < 0 else self.timetable.hot.trip_feed[made.source]
+                found.setdefault((int(feed), made.trip_id, made.dates[0]), []).append(u)
+            self.stops, self.trips = counted
+        self._cancel_extra_runs(found)
+        return found
+
+    def _cancel_extra_runs(self, found: dict[tuple[int, str, int], list[int]]) -> None:
+        """Add the updates that cancel runs besides those of the timetable."""
+        keys: dict[str, list[tuple[int, str, int]]] = {}
+        for key in found:
+            keys.setdefault(key[1], []).append(key)
+        updates, ids = self.updates, self.timetable.trips["trip_id"]
+        for u in np.flatnonzero(np.isin(updates.relation, GONE)).tolist():
+            name, trip = str(updates.trip_id[u]), int(self.matches.trip[u])
+            if trip >= 0 and ids.iloc[trip] == name:
+                continue
+            feed, date = int(self.feeds[u]), int(self.matches.date[u])
+            own = [
+                key for key in keys.get(name, ())
+                if feed in (-1, key[0]) and (not updates.start_date[u] or date == key[2])
+            ]  # fmt: skip
+            if len(own) == 1:
+                found[own[0]].append(u)
+                self._cancels.add(u)
 
     # One update
 
     def _apply(self, u: int) -> str:
         """Apply an update; return why it changes nothing."""
         relation, trip = int(self.updates.relation[u]), int(self.matches.trip[u])
-        if relation in NEW_TRIPS:
-            return self._add(u, trip)
+        if u in self._cancels:
+            self.trips["canceled"] += 1
+            return ""
+        if u in self._extra:
+            run, stops, trips = self._extra[u]
+            self.edits.runs.append(run)
+            self.stops += stops
+            self.trips += trips
+            self.trips["duplicated" if relation == DUPLICATED else "added"] += 1
+            return ""
         date = int(self.matches.date[u])
-        if relation == _DUPLICATED:
-            return self._duplicate(u, trip)
         if self.timetable.hot.is_repeated[trip]:
             return self._repeated(u, trip, date)
         if relation in GONE:
@@ -111,16 +154,16 @@ class Plan:
             self.trips["canceled"] += 1
             return ""
         if relation == _REPLACEMENT:
-            run, reason = self._from_stops(u, date, int(self.timetable.hot.trip_route[trip]))
-            if run is None:
-                return reason
-            run.trip_id, run.headsign = str(self.timetable.trips["trip_id"].iloc[trip]), self._headsign(u, trip)
+            run = self.from_stops(u, date, int(self.timetable.hot.trip_route[trip]))
+            if isinstance(run, str):
+                return run
+            run.trip_id, run.headsign = str(self.timetable.trips["trip_id"].iloc[trip]), self.headsign(u, trip)
             self.edits.remove(trip, (date,))
             self.edits.runs.append(run)
             self.trips["replaced"] += 1
             return ""
         planned = planned_run(self.timetable, trip, (date,))
-        run = self._predict(u, planned, date, self.closed.of(trip, date, len(planned.stop)))
+        run = self.predict(u, planned, date, self.closed.of(trip, date, len(planned.stop)))
         if run is None:
             self.edits.remove(trip, (date,))
             self.trips["canceled, as fewer than two stops are left"] += 1
@@ -131,210 +174,6 @@ class Plan:
             self.edits.runs.append(run)
             self.trips["with other times or stops"] += 1
         return ""
-
-    def _headsign(self, u: int, trip: int) -> str:
-        return str(self.updates.headsign[u] or self.timetable.trips["trip_headsign"].iloc[trip])
-
-    def _predict(self, u: int, planned: Run, date: int, closed: Iterable[int] = ()) -> Run | None:
-        """Return a run with the times of an update; None if fewer than two stops are left."""
-        delay = int(self.updates.delay[u])
-        trip_delay = None if delay == NONE else delay
-        if trip_delay is not None and abs(trip_delay) > MOST_DELAY_S:
-            self.stops["more than a day from the timetable"] += 1
-            trip_delay = None
-        updates = self._stop_updates(u, planned, date)
-        position, arrival, departure, is_repaired = predicted(
-            planned.arrival, planned.departure, updates, trip_delay, {*closed}
-        )
-        if len(position) < 2:
-            return None
-        self.trips["with times that decreased, which were raised"] += is_repaired
-        found = [updates.get(i, StopUpdate()) for i in position]
-        return Run(
-            planned.source, planned.dates, [planned.position[i] for i in position],
-            [planned.stop[i] if own.stop < 0 else own.stop for i, own in zip(position, found, strict=True)],
-            [planned.pickup[i] if own.pickup < 0 else own.pickup for i, own in zip(position, found, strict=True)],
-            [planned.drop_off[i] if own.drop_off < 0 else own.drop_off for i, own in zip(position, found, strict=True)],
-            arrival, departure, planned.is_new, trip_id=planned.trip_id, headsign=planned.headsign,
-            short_name=planned.short_name, is_repaired=is_repaired,
-        )  # fmt: skip
-
-    def _stop_updates(self, u: int, planned: Run, date: int) -> dict[int, StopUpdate]:
-        """Return the stop updates of an update by position in a trip."""
-        updates, hot = self.updates, self.timetable.hot
-        trip = planned.source
-        by_sequence = {value: i for i, value in enumerate(StopSequences.of_trip(self.timetable, trip))}
-        feed = int(hot.trip_feed[trip])
-        origin = int(origins(np.array([date]), hot.trip_zone[trip : trip + 1], self.timetable.zones)[0])
-        found: dict[int, StopUpdate] = {}
-        following = 0
-        for s in range(int(updates.indptr[u]), int(updates.indptr[u + 1])):
-            at = self._position(s, planned.stop, by_sequence, feed, following)
-            if at < 0:
-                self.stops["not a stop of the trip"] += 1
-                continue
-            following = at + 1
-            events: list[int | None] = []
-            for name, time in (("arrival", planned.arrival[at]), ("departure", planned.departure[at])):
-                events.append(self._delay(s, name, origin + time))
-            relation = int(updates.stop_relation[s])
-            if relation not in STOP_RELATIONS.values():
-                self.stops["unknown schedule_relationship"] += 1
-                continue
-            self.stops[{SKIPPED: "skipped", NO_DATA: "without data"}.get(relation, "with times")] += 1
-            assigned = -1
-            if updates.assigned[s]:
-                assigned = self._stop(updates.assigned[s], feed)
-                self.stops["assigned to another stop" if assigned >= 0 else "unknown assigned_stop_id"] += 1
-            pickup, drop_off = (
-                int(each[s]) if 0 <= each[s] <= 3 else -1 for each in (updates.pickup, updates.drop_off)
-            )
-            found[at] = StopUpdate(relation, events[0], events[1], assigned, pickup, drop_off)
-        return found
-
-    def _delay(self, s: int, name: str, planned: int) -> int | None:
-        """Return the delay of an arrival or departure; its time takes precedence over its delay."""
-        time, delay = (int(getattr(self.updates, f"{name}_{what}")[s]) for what in ("time", "delay"))
-        # Some feeds write 0 for an unknown time.
-        value = time - planned if time not in (NONE, 0) else delay
-        if value == NONE:
-            return None
-        if abs(value) > MOST_DELAY_S:
-            self.stops["more than a day from the timetable"] += 1
-            return None
-        return value
-
-    def _position(self, s: int, stops: list[int], by_sequence: dict[int, int], feed: int, following: int) -> int:
-        """Return the position of a stop update in a trip, -1 for none."""
-        updates = self.updates
-        named = {row for row in self._stop_rows.get(updates.stop_id[s], ()) if self._stop_feed[row] == feed}
-        at = by_sequence.get(int(updates.sequence[s]), -1)
-        if at >= 0 and (not named or stops[at] in named):
-            return at
-        if named:
-            later = [i for i in range(following, len(stops)) if stops[i] in named]
-            if later:
-                return later[0]
-            if at < 0:
-                return next((i for i, stop in enumerate(stops) if stop in named), -1)
-        # A different stop at a known sequence: the platform of a station, which assigned_stop_id has to confirm.
-        return at
-
-    def _stop(self, stop_id: str, feed: int) -> int:
-        """Return the row of a stop of a feed, or of any if it is -1 and only one has it; -1 for none."""
-        rows = [row for row in self._stop_rows.get(stop_id, ()) if feed in (-1, int(self._stop_feed[row]))]
-        return rows[0] if len(rows) == 1 else -1
-
-    # New trips
-
-    def _add(self, u: int, trip: int) -> str:
-        """Apply an update of a new trip."""
-        updates, timetable = self.updates, self.timetable
-        feed = int(self.feeds[u])
-        routes = self._route_rows.get(updates.route_id[u], [])
-        routes = [row for row in routes if feed in (-1, int(timetable.routes["feed_idx"].iloc[row]))]
-        if len(routes) > 1:
-            return "the route is in several feeds; say which with feed="
-        route = routes[0] if routes else int(timetable.hot.trip_route[trip]) if trip >= 0 else self._route_of_stops(u)
-        if route < 0:
-            return "new trip of an unknown route"
-        run, reason = self._from_stops(u, int(self.matches.date[u]), route)
-        if run is None:
-            return reason
-        run.trip_id = str(updates.new_id[u] or updates.trip_id[u] or updates.entity[u] or "new")
-        run.headsign = str(updates.headsign[u])
-        return self._extra_run(run, int(timetable.routes["feed_idx"].iloc[route]), "added")
-
-    def _extra_run(self, run: Run, feed: int, what: str) -> str:
-        """Add a run besides those of the timetable, once."""
-        key = feed, run.trip_id, run.dates[0]
-        if key in self._extra:
-            return "a new trip with this id is there already"
-        self._extra.add(key)
-        self.edits.runs.append(run)
-        self.trips[what] += 1
-        return ""
-
-    def _route_of_stops(self, u: int) -> int:
-        """Return the only route whose trips call at the stops of an update in this order, -1 for none or several."""
-        updates, timetable, hot = self.updates, self.timetable, self.timetable.hot
-        part = slice(updates.indptr[u], updates.indptr[u + 1])
-        stops = [self._stop(stop, int(self.feeds[u])) for stop in updates.stop_id[part]]
-        if len(stops) < 2 or min(stops) < 0:
-            return -1
-        routes: set[int] = set()
-        calling = np.flatnonzero(timetable.pattern_stop == stops[0])
-        for pattern in np.unique(np.searchsorted(timetable.pattern_indptr, calling, "right") - 1).tolist():
-            calls = iter(timetable.pattern_stop[slice(*timetable.pattern_indptr[pattern : pattern + 2])].tolist())
-            if all(stop in calls for stop in stops):
-                routes |= {*np.unique(hot.trip_route[hot.trip_pattern == pattern]).tolist()}
-        return routes.pop() if len(routes) == 1 else -1
-
-    def _from_stops(self, u: int, date: int, route: int) -> tuple[Run | None, str]:
-        """Return a run with the stops and times of an update alone, or why there is none."""
-        updates, timetable = self.updates, self.timetable
-        feed, zone = (int(timetable.routes[name].iloc[route]) for name in ("feed_idx", "zone_idx"))
-        stops, times, types = [], [], []
-        for s in range(int(updates.indptr[u]), int(updates.indptr[u + 1])):
-            if updates.stop_relation[s] == SKIPPED:
-                continue
-            stop = self._stop(updates.assigned[s] or updates.stop_id[s], feed)
-            if stop < 0:
-                return None, "a stop of the new trip is unknown"
-            arrival, departure = int(updates.arrival_time[s]), int(updates.departure_time[s])
-            if max(arrival, departure) <= 0:
-                return None, "a stop of the new trip has no time"
-            stops.append(stop)
-            times += [arrival if arrival > 0 else departure, departure if departure > 0 else arrival]
-            types.append([int(each[s]) if 0 <= each[s] <= 3 else 0 for each in (updates.pickup, updates.drop_off)])
-        if len(stops) < 2:
-            return None, "new trip with fewer than two stops"
-        first, last = self._spans[feed]
-        if date < 0:
-            date = self._day_of(times[0], zone)
-        origin = int(origins(np.array([date]), np.array([zone]), timetable.zones)[0]) if first <= date <= last else 0
-        if not origin or not all(abs(time - origin) < 3 * MOST_DELAY_S for time in times):
-            return None, "new trip outside the dates of the timetable"
-        ordered, is_repaired = in_order([time - origin for time in times], [True] * len(times))
-        self.trips["with times that decreased, which were raised"] += is_repaired
-        return Run(
-            -1, (date,), list(range(len(stops))), stops, [each[0] for each in types], [each[1] for each in types],
-            ordered[0::2], ordered[1::2], is_new=True, route=route, is_repaired=is_repaired,
-        ), ""  # fmt: skip
-
-    def _day_of(self, time: int, zone: int) -> int:
-        """Return the service date in which a moment lies, -1 outside the calendar."""
-        around = time // 86_400 + 719_163
-        for date in range(around - 2, around + 3):
-            begins = origins(np.array([date, date + 1]), np.array([zone, zone]), self.timetable.zones)
-            if begins[0] <= time < begins[1]:
-                return date
-        return -1
-
-    def _duplicate(self, u: int, trip: int) -> str:
-        """Apply an update of a trip that runs once more, at another time."""
-        updates, timetable = self.updates, self.timetable
-        date = int(self.matches.date[u])
-        if updates.new_date[u]:
-            date = ordinal(updates.new_date[u])
-        first, last = self._spans[int(timetable.hot.trip_feed[trip])]
-        if not first <= date <= last:
-            return "start_date of the duplicated trip is no date of the timetable"
-        text = updates.new_time[u] or updates.start_time[u]
-        start = seconds_of(text) if text else NONE
-        if text and start == NONE:
-            return "start_time is no time (HH:MM:SS)"
-        planned = planned_run(timetable, trip, (date,))
-        planned.is_new = True
-        planned.trip_id = str(updates.new_id[u] or f"{updates.trip_id[u]}+duplicated")
-        planned.headsign, planned.short_name = str(updates.headsign[u]), str(updates.short_name[u])
-        later = 0 if start == NONE else start - planned.departure[0]
-        planned.arrival = [time + later for time in planned.arrival]
-        planned.departure = [time + later for time in planned.departure]
-        run = self._predict(u, planned, date)
-        if run is None:
-            return "fewer than two stops are left"
-        return self._extra_run(run, int(timetable.hot.trip_feed[trip]), "duplicated")
 
     # Repeated trips
 
@@ -365,7 +204,7 @@ class Plan:
         planned.departure = [time + later for time in planned.departure]
         planned.is_new = True
         planned.trip_id = f"{self.timetable.trips['trip_id'].iloc[trip]}@{self._clock(start)}"
-        run = self._predict(u, planned, date, self.closed.of(trip, date, len(planned.stop)))
+        run = self.predict(u, planned, date, self.closed.of(trip, date, len(planned.stop)))
         if replaced != NONE:
             gone.append(replaced)
         if run is not None:

@@ -5,6 +5,7 @@ The updates that a network has: what was applied and what was not, alerts and ve
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -97,6 +98,17 @@ def read_updates(source: Any, feed: str | None) -> Messages:
     if not found:
         raise InputError("updates must have at least one message; got none")
     return read_messages(found)
+
+
+def check_planned(timetable: Timetable | None, report: Mapping[str, Any]) -> None:
+    """Raise InputError for a network without a timetable, or whose report says that it was saved with updates."""
+    if timetable is None:
+        raise InputError("with_updates needs a timetable, which this network has not; build it with gtfs=[...]")
+    if "updates" in report:
+        raise InputError(
+            "with_updates needs the planned timetable; this network was saved with updates, which would be applied "
+            "twice. Save the network without updates, and call with_updates after it is loaded"
+        )
 
 
 def with_updates(
