@@ -426,6 +426,32 @@ class TestAlerts:
             assert calls(found, day=day) == ["a 8:00, c 8:20"]
         assert calls(found, day="20260601") == [PLANNED]  # 60 days are looked at
 
+    @pytest.mark.parametrize("bound", [1_772_445_600_000, -5, 253_402_300_800])
+    def test_impossible_bounds_close_nothing(self, timetable: Timetable, bound: int) -> None:
+        for name in ("start", "end"):
+            void = {name: bound}
+            found, report = apply(timetable, self.alert({"route_id": "R"}, active_period=[void]))
+            assert found is timetable
+            assert report.alerts["result"][0] == "closes nothing, as an active_period is no time in POSIX seconds"
+            good = {"start": posix(self.MORNING[0]), "end": posix(self.MORNING[1])}
+            found, report = apply(timetable, self.alert({"stop_id": "b"}, active_period=[void, good]))
+            assert calls(found) == ["a 8:00, c 8:20"]
+            assert calls(found, day="20260303") == [PLANNED]
+            assert report.alerts["result"][0].endswith("; an active_period is no time in POSIX seconds")
+
+    @pytest.mark.parametrize("end", [0, 2**64 - 1, 2**63 - 1])
+    def test_no_end(self, timetable: Timetable, end: int) -> None:
+        period = {"start": posix(self.MORNING[0]), "end": end}
+        found, _ = apply(timetable, self.alert({"stop_id": "b"}, active_period=[period]))
+        for day in (DAY, "20260310"):
+            assert calls(found, day=day) == ["a 8:00, c 8:20"]
+
+    def test_no_time_at_all(self, timetable: Timetable) -> None:
+        for periods in ([], [{}]):
+            found, report = apply(timetable, self.alert({"route_id": "R"}, active_period=periods), at="")
+            assert found is timetable
+            assert report.alerts["result"][0].startswith("closes nothing, as neither an active_period nor a time")
+
     def test_together_with_updates(self, timetable: Timetable) -> None:
         found, _ = apply(timetable, update(delay=60), self.alert({"stop_id": "b"}, period=self.MORNING))
         assert calls(found) == ["a 8:01, c 8:21"]
@@ -441,6 +467,12 @@ class TestAlerts:
         found, report = apply(timetable, self.alert(*both, period=self.MORNING))
         assert calls(found) == ["a 8:00, c 8:20"]
         assert report.alerts["result"][0].endswith("; 1 more selectors are not applied")
+
+    def test_ids_beyond_the_bound_are_counted(self, timetable: Timetable, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(alerts, "_MOST_IDS", 2)
+        found, report = apply(timetable, self.alert(*({"stop_id": stop} for stop in "xbbxcay"), period=self.MORNING))
+        assert calls(found) == ["a 8:00, c 8:20"]
+        assert report.alerts["result"][0].endswith("; 3 more selectors are not applied")
 
     def test_others_are_notes(self, timetable: Timetable) -> None:
         words = {"translation": [{"text": "Slow"}]}
@@ -465,6 +497,20 @@ class TestFeeds:
             assert report.trips["applied"].all()
             assert calls(found) == [PLANNED, "a 8:01, b 8:11-8:12, c 8:21"]
             assert (found.hot.trip_feed[found.hot.trip_service != two.hot.trip_service[0]] <= 1).all()
+
+    def test_alerts_on_equal_ids_need_it_too(self, two: Timetable) -> None:
+        base = {"effect": "NO_SERVICE"}
+        for selector in ({"stop_id": "b"}, {"route_id": "R"}, {"trip": {"trip_id": "t"}}, {"agency_id": "A"},
+                         {"route_id": "R", "stop_id": "b"}):  # fmt: skip
+            content = message({"alert": {**base, "informed_entity": [selector, {"stop_id": "x"}]}})
+            found, report, _ = with_updates(two, read_updates(content, None))
+            assert found is two
+            assert report.alerts["result"][0] == (
+                "closes no call of the timetable; 1 selectors are of several feeds; say which with feed="
+            )
+            found, report, _ = with_updates(two, read_updates(content, "two"))
+            left = {"a 8:00, c 8:20"} if "stop_id" in selector else set()
+            assert calls(found) == sorted({PLANNED} | left)
 
     def test_unknown_feeds(self, two: Timetable) -> None:
         with pytest.raises(InputError, match=r"no feed of the network is called 'tow'.*'two'"):

@@ -25,6 +25,7 @@ _EPOCH_DAY: Final = 719_163
 #: (assumed, as a bound of time).
 MOST_SELECTORS: Final = 1_000
 _MOST_IDS: Final = 100_000
+_VOID: Final = "an active_period is no time in POSIX seconds"
 #: Names of a selector that are looked up.
 _IDS: Final = frozenset({"agency_id", "route_id", "stop_id", "trip.route_id", "trip.trip_id"})
 
@@ -76,29 +77,47 @@ def closed_calls(timetable: Timetable, alerts: list[dict[str, Any]], feeds: list
             effects.append("note")
         elif not alert["selectors"]:
             effects.append("closes nothing, as it has no informed_entity")
+        elif not alert["periods"] and alert["n_void"]:
+            effects.append(f"closes nothing, as {_VOID}")
+        elif not any(any(period) for period in alert["periods"]) and alert["now"] == NONE:
+            effects.append("closes nothing, as neither an active_period nor a time of the message says when")
         else:
             n_before = closed.n
-            selectors = _together(alert["selectors"])
-            for selector in selectors[:n_left]:
-                known.close(selector, feed, alert, closed)
-            n, n_more = closed.n - n_before, len(selectors[n_left:])
+            selectors, n_more = _together(alert["selectors"])
+            n_unclear = sum(known.close(selector, feed, alert, closed) for selector in selectors[:n_left])
+            n, n_more = closed.n - n_before, n_more + len(selectors[n_left:])
             n_left = max(0, n_left - len(selectors))
-            text = f"closes {n:,} calls" if n else "closes no call of the timetable"
-            effects.append(f"{text}; {n_more:,} more selectors are not applied" if n_more else text)
+            notes = [f"closes {n:,} calls" if n else "closes no call of the timetable"]
+            if n_unclear:
+                notes.append(f"{n_unclear:,} selectors are of several feeds; say which with feed=")
+            if n_more:
+                notes.append(f"{n_more:,} more selectors are not applied")
+            if alert["n_void"]:
+                notes.append(_VOID)
+            effects.append("; ".join(notes))
     return closed, effects
 
 
-def _together(selectors: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return selectors without repetitions, in which those that name one id each are one with several ids."""
+def _together(selectors: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], int]:
+    """
+    Return selectors without repetitions, in which those that name one id each are one with several ids.
+
+    The second value is the number of ids beyond the bound, which are left out.
+    """
     found: dict[Any, dict[str, Any]] = {}
+    ids: dict[str, dict[str, None]] = {}
     for selector in selectors:
-        given = {name: (value,) if name in _IDS else value for name, value in selector.items()}
-        key = next(iter(given)) if len(given) == 1 and {*given} <= _IDS else tuple(sorted(given.items(), key=str))
-        if key in found and isinstance(key, str):
-            found[key] = {key: (*found[key][key], *given[key])} if len(found[key][key]) < _MOST_IDS else found[key]
+        if len(selector) == 1 and {*selector} <= _IDS:
+            ((name, value),) = selector.items()
+            ids.setdefault(name, {})[value] = None
+            found.setdefault(name, {})
         else:
-            found[key] = given
-    return list(found.values())
+            found[tuple(sorted(selector.items(), key=str))] = {
+                name: (value,) if name in _IDS else value for name, value in selector.items()
+            }
+    for name, values in ids.items():
+        found[name] = {name: tuple(values)[:_MOST_IDS]}
+    return list(found.values()), sum(max(0, len(values) - _MOST_IDS) for values in ids.values())
 
 
 class _Known:
@@ -117,7 +136,36 @@ class _Known:
         self.stops = rows("stops", "stop_id", "stop_id")
         self.trips = rows("trips", "trip_id", "trip.trip_id")
 
-    def close(self, selector: dict[str, Any], feed: int, alert: dict[str, Any], closed: Closures) -> None:
+        tables = {"agency_id": (self.agencies, "agencies"), "stop_id": (self.stops, "stops")}
+        tables |= dict.fromkeys(("route_id", "trip.route_id"), (self.routes, "routes"))
+        feeds = {name: (known, timetable.column(table, "feed_idx")) for name, (known, table) in tables.items()}
+        #: Rows by id, and the feed of each row, by the name in a selector.
+        self._feeds = feeds | {"trip.trip_id": (self.trips, timetable.hot.trip_feed)}
+
+    def close(self, selector: dict[str, Any], feed: int, alert: dict[str, Any], closed: Closures) -> int:
+        """Add the calls that one selector of an alert closes; return how many of its ids are of several feeds."""
+        if feed >= 0 or not _IDS & {*selector}:
+            self._close(selector, feed, alert, closed)
+            return 0
+        if len(selector) > 1:
+            feeds = self._feeds_of({name: ids[0] for name, ids in selector.items() if name in _IDS})
+            if len(feeds) == 1:
+                self._close(selector, feeds.pop(), alert, closed)
+            return int(len(feeds) > 1)
+        ((name, ids),) = selector.items()
+        clear = [each for each in ids if len(self._feeds_of({name: each})) < 2]
+        self._close({name: tuple(clear)}, feed, alert, closed)
+        return len(ids) - len(clear)
+
+    def _feeds_of(self, named: dict[str, str]) -> set[int]:
+        """Return the feeds that have all of some ids."""
+        found = []
+        for name, value in named.items():
+            known, feed = self._feeds[name]
+            found.append({int(feed[row]) for row in known.get(value, ())})
+        return set.intersection(*found)
+
+    def _close(self, selector: dict[str, Any], feed: int, alert: dict[str, Any], closed: Closures) -> None:
         """Add the calls that one selector of an alert closes."""
         trips = self._trips(selector, feed)
         if trips is None or not trips.any():

@@ -25,6 +25,9 @@ _TRIP_TEXTS: Final = ("trip_id", "route_id", "start_time", "start_date")
 #: The last moment of the calendar of `datetime`, s. Larger numbers are milliseconds.
 _LAST_MOMENT: Final = 253_402_300_799
 
+#: Ends of periods by which some feeds mean none: the largest numbers of 64 bits, the first of which is read as -1.
+_NEVER_ENDS: Final = (-1, (1 << 63) - 1)
+
 
 @dataclass(frozen=True)
 class TripUpdates:
@@ -98,7 +101,8 @@ class Messages:
     trips : TripUpdates
     alerts : list of dict
         Each with ``source``, ``now``, ``entity``, ``cause``, ``effect``, ``header``, ``description``, ``url``,
-        ``periods`` (pairs of POSIX seconds, None for no bound) and ``selectors``.
+        ``periods`` (pairs of POSIX seconds, None for no bound), ``n_void`` (number of periods with an impossible bound,
+        such as milliseconds) and ``selectors``.
     vehicles : DataFrame
         Positions of vehicles.
     """
@@ -201,9 +205,14 @@ def _alerts(fields: Fields, number: int, now: int, alive: AnyArray) -> list[dict
     entity_row = fields.rows_in(_ALERT, "entity")
     period, selector = f"{_ALERT}.active_period", f"{_ALERT}.informed_entity"
     periods: list[list[tuple[int | None, int | None]]] = [[] for _ in range(n)]
-    bounds = (_bounds(fields.numbers(period, name)) for name in ("start", "end"))
+    n_void = [0] * n
+    bounds = (fields.numbers(period, name, 0).tolist() for name in ("start", "end"))
     for row, start, end in zip(fields.rows_in(period, _ALERT).tolist(), *bounds, strict=True):
-        periods[row].append((start, end))
+        until = 0 if end in _NEVER_ENDS else end
+        if all(0 <= each <= _LAST_MOMENT for each in (start, until)):
+            periods[row].append((start or None, until or None))
+        else:
+            n_void[row] += 1
     selectors: list[list[dict[str, Any]]] = [[] for _ in range(n)]
     names = ("agency_id", "route_id", "stop_id", *(f"trip.{name}" for name in _TRIP_TEXTS))
     columns: dict[str, list[Any]] = {name: fields.texts(selector, name).tolist() for name in names}
@@ -219,16 +228,12 @@ def _alerts(fields: Fields, number: int, now: int, alive: AnyArray) -> list[dict
         {
             "source": number, "now": now, "entity": ids[i], "cause": _name(CAUSES, int(cause[i])),
             "effect": _name(EFFECTS, int(effect[i])), "header": words[0][i], "description": words[1][i],
-            "url": words[2][i], "periods": periods[i], "selectors": selectors[i],
+            "url": words[2][i], "periods": periods[i], "n_void": n_void[i],
+            "selectors": selectors[i],
         }
         for i in range(n)
         if alive[entity_row[i]]
     ]  # fmt: skip
-
-
-def _bounds(values: Int64Array) -> list[int | None]:
-    """Return the bounds of periods, None where not given or beyond the calendar."""
-    return [int(value) if 0 < value <= _LAST_MOMENT else None for value in values.tolist()]
 
 
 def _name(names: dict[str, int], value: int) -> str:

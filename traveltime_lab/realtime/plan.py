@@ -154,12 +154,12 @@ class Plan(Runs):
             self.trips["canceled"] += 1
             return ""
         if relation == _REPLACEMENT:
-            run = self.from_stops(u, date, int(self.timetable.hot.trip_route[trip]))
-            if isinstance(run, str):
-                return run
-            run.trip_id, run.headsign = str(self.timetable.trips["trip_id"].iloc[trip]), self.headsign(u, trip)
+            made = self.from_stops(u, date, int(self.timetable.hot.trip_route[trip]))
+            if isinstance(made, str):
+                return made
+            made.trip_id, made.headsign = str(self.timetable.trips["trip_id"].iloc[trip]), self.headsign(u, trip)
             self.edits.remove(trip, (date,))
-            self.edits.runs.append(run)
+            self.edits.runs.append(made)
             self.trips["replaced"] += 1
             return ""
         planned = planned_run(self.timetable, trip, (date,))
