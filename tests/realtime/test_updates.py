@@ -157,9 +157,32 @@ class TestTimes:
         assert report.counts["stops"]["more than a day from the timetable"] == 1
 
     def test_unknown_stops_are_counted(self, timetable: Timetable) -> None:
-        _, report = apply(timetable, update("t", {"stop_id": "x", "arrival": {"delay": 9}}, {"stop_sequence": 9}))
+        stops = {"stop_id": "x", "arrival": {"delay": 9}}, {"stop_sequence": 9}
+        _, report = apply(timetable, update("t", *stops, delay=0))
         assert report.counts["stops"] == {"not a stop of the trip": 2}
         assert report.counts["trips"] == {"as in the timetable": 1}
+        assert reason(timetable, update("t", *stops)) == "none of its stops can be used"
+        found, report = apply(timetable, update("exact", *stops, start_time="12:20:00"))
+        assert found is timetable
+        assert report.trips["reason"].tolist() == ["none of its stops can be used"]
+
+    def test_delays_at_removed_stops_hold_for_the_next(self, timetable: Timetable) -> None:
+        removed = timetables.apply(timetable, tl.RemoveStops("b"), "UTC")[0]
+        late, c = {"stop_sequence": 2, "departure": {"delay": 600}}, {"stop_sequence": 3}
+        for stops, expected in (
+            ([late], "a 8:00, c 8:30"),
+            ([{**late, "stop_id": "b"}], "a 8:00, c 8:30"),
+            ([late, {**c, "arrival": {"delay": 60}}], "a 8:00, c 8:21"),
+            ([late, {**c, "schedule_relationship": "NO_DATA"}], "a 8:00, c 8:20"),
+            ([{"stop_sequence": 1, "departure": {"delay": 60}}, {"stop_sequence": 2, "schedule_relationship": 2}],
+             "a 8:01, c 8:20"),
+        ):  # fmt: skip
+            found, report = apply(removed, update("t", *stops))
+            assert calls(found)[0].replace("a 8:00-", "a ") == expected
+            assert report.trips["applied"].all()
+        for stop in ({"stop_id": "b", "departure": {"delay": 600}},
+                     {"stop_sequence": 2, "departure": {"time": posix("2026-03-02T08:30")}}):  # fmt: skip
+            assert reason(removed, update("t", stop)) == "none of its stops can be used"
 
     def test_same_as_planned_is_the_same_timetable(self, timetable: Timetable) -> None:
         found, report = apply(timetable, update("t", {"stop_sequence": 1, "departure": {"delay": 0}}))

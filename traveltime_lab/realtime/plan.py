@@ -140,8 +140,8 @@ class Plan(Runs):
             self.trips["canceled"] += 1
             return ""
         if u in self._extra:
-            run, stops, trips = self._extra[u]
-            self.edits.runs.append(run)
+            extra, stops, trips = self._extra[u]
+            self.edits.runs.append(extra)
             self.stops += stops
             self.trips += trips
             self.trips["duplicated" if relation == DUPLICATED else "added"] += 1
@@ -164,6 +164,8 @@ class Plan(Runs):
             return ""
         planned = planned_run(self.timetable, trip, (date,))
         run = self.predict(u, planned, date, self.closed.of(trip, date, len(planned.stop)))
+        if isinstance(run, str):
+            return run
         if run is None:
             self.edits.remove(trip, (date,))
             self.trips["canceled, as fewer than two stops are left"] += 1
@@ -205,6 +207,8 @@ class Plan(Runs):
         planned.is_new = True
         planned.trip_id = f"{self.timetable.trips['trip_id'].iloc[trip]}@{self._clock(start)}"
         run = self.predict(u, planned, date, self.closed.of(trip, date, len(planned.stop)))
+        if isinstance(run, str):
+            return run
         if replaced != NONE:
             gone.append(replaced)
         if run is not None:

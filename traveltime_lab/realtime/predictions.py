@@ -11,7 +11,9 @@ Compute the times of a trip from its timetable and an update, as the GTFS Realti
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from traveltime_lab.realtime.schema import STOP_RELATIONS
@@ -105,7 +107,12 @@ def in_order(times: list[int], is_given: list[bool]) -> tuple[list[int], bool]:
 
 
 def predicted(
-    arrival: list[int], departure: list[int], updates: dict[int, StopUpdate], trip_delay: int | None, skipped: set[int]
+    arrival: list[int],
+    departure: list[int],
+    updates: dict[int, StopUpdate],
+    trip_delay: int | None,
+    skipped: set[int],
+    carried: Mapping[int, int | None] = MappingProxyType({}),
 ) -> tuple[list[int], list[int], list[int], bool]:
     """
     Return the times of a trip.
@@ -119,6 +126,8 @@ def predicted(
     trip_delay : int or None, s
     skipped : set of int
         Positions at which the vehicle does not stop, in addition to those of the updates.
+    carried : mapping of int to int or None, s
+        Delays that hold from positions on, None for the timetable.
 
     Returns
     -------
@@ -130,6 +139,7 @@ def predicted(
     delay, position, times, is_given = trip_delay, [], [], []
     for i, planned in enumerate(zip(arrival, departure, strict=True)):
         own = updates.get(i)
+        delay = carried.get(i, delay)
         if i in skipped or (own is not None and own.relation == SKIPPED):
             continue
         given: tuple[int | None, int | None] = (None, None)

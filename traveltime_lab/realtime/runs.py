@@ -4,6 +4,7 @@ Make runs from updates: with the times of a trip and an update, or with the stop
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections import Counter
 from collections.abc import Iterable
 from typing import Final
@@ -60,16 +61,20 @@ class Runs:
         """Return the headsign of an update, or else that of a trip."""
         return str(self.updates.headsign[u] or self.timetable.trips["trip_headsign"].iloc[trip])
 
-    def predict(self, u: int, planned: Run, date: int, closed: Iterable[int] = ()) -> Run | None:
-        """Return a run with the times of an update; None if fewer than two stops are left."""
+    def predict(self, u: int, planned: Run, date: int, closed: Iterable[int] = ()) -> Run | str | None:
+        """
+        Return a run with the times of an update, None if fewer than two stops are left, or why it does not fit.
+        """
         delay = int(self.updates.delay[u])
         trip_delay = None if delay == NONE else delay
         if trip_delay is not None and abs(trip_delay) > MOST_DELAY_S:
             self.stops["more than a day from the timetable"] += 1
             trip_delay = None
-        updates = self._stop_updates(u, planned, date)
+        updates, carried = self._stop_updates(u, planned, date)
+        if not updates and not carried and trip_delay is None and self.updates.indptr[u] < self.updates.indptr[u + 1]:
+            return "none of its stops can be used"
         position, arrival, departure, is_repaired = predicted(
-            planned.arrival, planned.departure, updates, trip_delay, {*closed}
+            planned.arrival, planned.departure, updates, trip_delay, {*closed}, carried
         )
         if len(position) < 2:
             return None
@@ -84,19 +89,31 @@ class Runs:
             short_name=planned.short_name, is_repaired=is_repaired,
         )  # fmt: skip
 
-    def _stop_updates(self, u: int, planned: Run, date: int) -> dict[int, StopUpdate]:
-        """Return the stop updates of an update by position in a trip."""
+    def _stop_updates(self, u: int, planned: Run, date: int) -> tuple[dict[int, StopUpdate], dict[int, int | None]]:
+        """
+        Return the stop updates of an update by position in a trip.
+
+        The second dict has the delays at stops that the trip does not have, such as those that a scenario removes, by
+        the position of the next stop.
+        """
         updates, hot = self.updates, self.timetable.hot
         trip = planned.source
-        by_sequence = {value: i for i, value in enumerate(StopSequences.of_trip(self.timetable, trip))}
+        sequences = StopSequences.of_trip(self.timetable, trip)
+        by_sequence = {value: i for i, value in enumerate(sequences)}
         feed = int(hot.trip_feed[trip])
         origin = int(origins(np.array([date]), hot.trip_zone[trip : trip + 1], self.timetable.zones)[0])
         found: dict[int, StopUpdate] = {}
+        carried: dict[int, int | None] = {}
         following = 0
         for s in range(int(updates.indptr[u]), int(updates.indptr[u + 1])):
             at = self._position(s, planned.stop, by_sequence, feed, following)
             if at < 0:
-                self.stops["not a stop of the trip"] += 1
+                delay = self._delay_without_stop(s)
+                if sequences[0] < updates.sequence[s] < sequences[-1] and delay != NONE:
+                    carried[bisect(sequences, int(updates.sequence[s]))] = delay
+                    self.stops["between stops of the trip, held for the next"] += 1
+                else:
+                    self.stops["not a stop of the trip"] += 1
                 continue
             following = at + 1
             events: list[int | None] = []
@@ -115,7 +132,18 @@ class Runs:
                 int(each[s]) if 0 <= each[s] <= 3 else -1 for each in (updates.pickup, updates.drop_off)
             )
             found[at] = StopUpdate(relation, events[0], events[1], assigned, pickup, drop_off)
-        return found
+        return found, carried
+
+    def _delay_without_stop(self, s: int) -> int | None:
+        """Return the delay after a stop without planned times, None for the timetable, `NONE` if it is unknown."""
+        updates = self.updates
+        relation = int(updates.stop_relation[s])
+        if relation == NO_DATA:
+            return None
+        if relation == SKIPPED or max(updates.arrival_time[s], updates.departure_time[s]) > 0:
+            return NONE
+        given = [int(each[s]) for each in (updates.departure_delay, updates.arrival_delay) if each[s] != NONE]
+        return given[0] if given and abs(given[0]) <= MOST_DELAY_S else NONE
 
     def _delay(self, s: int, name: str, planned: int) -> int | None:
         """Return the delay of an arrival or departure; its time takes precedence over its delay."""
