@@ -505,6 +505,88 @@ class TestAlerts:
         assert (row["effect"], row["header"], row["routes"], row["result"]) == ("DETOUR", "Slow", ("R",), "note")
 
 
+#: A trip that is repeated every ten minutes from noon to one, and calls at three stops.
+SHUTTLE = {
+    "trips": """
+        route_id,service_id,trip_id,direction_id
+        R,daily,s,0
+    """,
+    "stop_times": """
+        trip_id,stop_sequence,stop_id,arrival_time,departure_time
+        s,1,a,6:00:00,6:00:00
+        s,2,b,6:05:00,6:06:00
+        s,3,c,6:12:00,6:12:00
+    """,
+}
+
+
+@pytest.fixture(scope="module", params=["0", "1"])
+def shuttle(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Timetable:
+    frequencies = f"""
+        trip_id,start_time,end_time,headway_secs,exact_times
+        s,12:00:00,12:30:00,600,{request.param}
+        s,12:30:00,13:00:00,600,{request.param}
+    """
+    return read_timetable(feed(tmp_path_factory.mktemp("shuttle"), **SHUTTLE, frequencies=frequencies))
+
+
+class TestAlertsOnRepetitions:
+    """Each repetition is closed as a trip of its own would be."""
+
+    OFFSETS = (("a", 0, 0), ("b", 5, 6), ("c", 12, 12))
+
+    def planned(self, minute: int, closed: str = "") -> str:
+        words = []
+        for stop, *times in self.OFFSETS:
+            if stop not in closed:
+                shown = dict.fromkeys(f"{12 + (minute + each) // 60}:{(minute + each) % 60:02d}" for each in times)
+                words.append(f"{stop} {'-'.join(shown)}")
+        return ", ".join(words) if len(words) > 1 else ""
+
+    def closed(self, minute: int, begin: int, end: int, stops: str) -> str:
+        return "".join(stop for stop, _, at in self.OFFSETS if stop in stops and begin <= minute + at < end)
+
+    def alert(self, begin: int, end: int, **selector: Any) -> dict[str, Any]:
+        noon = posix("2026-03-02T12:00")
+        period = {"start": noon + 60 * begin, "end": noon + 60 * end}
+        return {"alert": {"effect": "NO_SERVICE", "informed_entity": [selector], "active_period": [period]}}
+
+    @pytest.mark.parametrize("stops", ["", "a", "b", "c"])
+    def test_equal_those_of_single_trips(self, shuttle: Timetable, stops: str) -> None:
+        for begin, end in ((0, 30), (-60, 11), (16, 32), (25, 26), (59, 300), (-60, 300), (90, 99), (7, 65)):
+            selector = {"stop_id": stops} if stops else {"route_id": "R"}
+            found, report = apply(shuttle, self.alert(begin, end, **selector))
+            closed = {minute: self.closed(minute, begin, end, stops or "abc") for minute in range(0, 60, 10)}
+            expected = [self.planned(minute, gone) for minute, gone in closed.items()]
+            assert calls(found, "s") == sorted(each for each in expected if each)
+            assert calls(found, "s", "20260303") == [self.planned(minute) for minute in range(0, 60, 10)]
+            n = sum(map(len, closed.values()))
+            assert (report.alerts["result"][0] == "closes no call of the timetable") == (n == 0)
+
+    def test_one_of_them(self, shuttle: Timetable) -> None:
+        for trip in ({"trip_id": "s"}, {"route_id": "R"}):
+            found, report = apply(shuttle, self.alert(-60, 90, trip={**trip, "start_time": "12:20:00"}))
+            assert calls(found, "s") == [self.planned(minute) for minute in (0, 10, 30, 40, 50)]
+            assert report.counts["trips"] == {"with repetitions closed by alerts": 1}
+            found, report = apply(shuttle, self.alert(-60, 90, trip={**trip, "start_time": "20:20:00"}))
+            assert found is shuttle
+            found, report = apply(shuttle, self.alert(-60, 90, trip={**trip, "start_time": "noon"}))
+            assert found is shuttle
+
+    def test_together_with_updates(self, shuttle: Timetable) -> None:
+        late = update("s", start_time="12:10:00", delay=60)
+        found, _ = apply(shuttle, late, self.alert(10, 20, stop_id="b"))
+        rest = [self.planned(minute) for minute in (0, 20, 30, 40, 50)]
+        assert calls(found, "s") == sorted([*rest, "a 12:11, c 12:23"])
+
+
+def test_start_times_of_other_trips(timetable: Timetable) -> None:
+    for start, left in (("08:00:00", []), ("09:00:00", [PLANNED])):
+        selector = {"trip": {"trip_id": "t", "start_time": start}}
+        found, _ = apply(timetable, {"alert": {"effect": "NO_SERVICE", "informed_entity": [selector]}})
+        assert calls(found) == left
+
+
 @pytest.fixture(scope="module")
 def two(tmp_path_factory: pytest.TempPathFactory) -> Timetable:
     folder = tmp_path_factory.mktemp("two")

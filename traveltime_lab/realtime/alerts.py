@@ -1,8 +1,8 @@
 """
 Find the calls of trips that alerts with ``NO_SERVICE`` close.
 
-A call is closed if its departure by the timetable, or its arrival at the last stop, lies in a period of the alert.
-Trips with frequencies are closed on a day if the whole span of their departures lies in the period.
+A call is closed if its departure by the timetable, or its arrival at the last stop, lies in a period of the alert. That
+holds for each repetition of a trip with frequencies.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from traveltime_lab._arrays import AnyArray, BoolArray, Int64Array, chosen_rows
+from traveltime_lab.realtime.apply import repetitions
 from traveltime_lab.realtime.match import UNKNOWN_FEED, ordinal_of, origins, rows_by_text, seconds_of
 from traveltime_lab.realtime.sources import NONE
 from traveltime_lab.transit.timetable import Timetable
@@ -41,15 +42,23 @@ class Closures:
         Positions by trip and service date.
     trips : dict of int to bool array of shape (n_trips,)
         By service date, the trips of which fewer than two calls are left.
+    repeated : dict of (int, int) to dict of int to set of int
+        By trip with frequencies and service date, the positions by departure, in addition to `calls`, where not all
+        repetitions are closed.
     """
 
     calls: dict[tuple[int, int], set[int]] = field(default_factory=dict)
     trips: dict[int, BoolArray] = field(default_factory=dict)
+    repeated: dict[tuple[int, int], dict[int, set[int]]] = field(default_factory=dict)
     n: int = 0
+
+    def is_gone(self, trip: int, date: int) -> bool:
+        """Return whether fewer than two calls of a trip are left on a date."""
+        return date in self.trips and bool(self.trips[date][trip])
 
     def of(self, trip: int, date: int, n_calls: int) -> set[int]:
         """Return the positions of a trip that are closed on a date."""
-        if date in self.trips and self.trips[date][trip]:
+        if self.is_gone(trip, date):
             return {*range(n_calls)}
         return self.calls.get((trip, date), set())
 
@@ -178,13 +187,14 @@ class _Known:
         rows = np.flatnonzero(trips)
         if not rows.size:
             return
+        start = seconds_of(selector["trip.start_time"]) if "trip.start_time" in selector else None
         only = ordinal_of(selector["trip.start_date"]) if "trip.start_date" in selector else None
         for date in self._dates(alert, rows, only):
             runs = rows[timetable.services_on(date)[hot.trip_service[rows]]]
             if date in closed.trips:
                 runs = runs[~closed.trips[date][runs]]
             if runs.size:
-                self._close_on(date, runs, stops, alert, closed)
+                self._close_on(date, runs, stops, alert, closed, start)
 
     def _trips(self, selector: dict[str, Any], feed: int) -> BoolArray | None:
         """Return the trips that a selector means, of any stop; None for one that names nothing."""
@@ -209,9 +219,9 @@ class _Known:
                 is_meant &= timetable.trips["direction_id"].to_numpy() == selector[name]
         if "trip.trip_id" in selector:
             is_meant &= _mask(timetable.n_trips, _rows(self.trips, selector["trip.trip_id"]))
-        elif "trip.start_time" in selector:
+        if "trip.start_time" in selector:
             start = seconds_of(selector["trip.start_time"])
-            is_meant &= (hot.first_departure == start) & (start != NONE)
+            is_meant &= (hot.is_repeated | (hot.first_departure == start)) & (start != NONE)
         return is_meant
 
     def _stops(self, selector: dict[str, Any], feed: int) -> BoolArray | None:
@@ -229,6 +239,8 @@ class _Known:
         """Return the service dates that may have calls in the periods of an alert."""
         now = alert["now"]
         spans = [span for span in self.timetable.spans() if span[0] <= span[1]]
+        if not spans:
+            return []
         first, last = min(a for a, _ in spans), max(b for _, b in spans)
         if only is not None:
             return [only] if first <= only <= last else []
@@ -251,8 +263,9 @@ class _Known:
         stops: BoolArray | None,
         alert: dict[str, Any],
         closed: Closures,
+        start: int | None,
     ) -> None:
-        """Add the calls of some trips on a date that lie in a period of an alert."""
+        """Add the calls of some trips on a date in a period of an alert; of repeated trips those of a start."""
         timetable, hot = self.timetable, self.timetable.hot
         begins = origins(np.full(runs.size, date, np.int64), hot.trip_zone[runs], timetable.zones)
         indptr, at = chosen_rows(timetable.trip_indptr, runs)
@@ -268,11 +281,20 @@ class _Known:
             offset = time[part] - time[indptr[i]] + begins[i]
             first_time[part] = offset + timetable.frequency_start[rows].min()
             last_time[part] = offset + timetable.frequency_end[rows].max() - 1
-        is_closed = _in_periods(alert, first_time, last_time)
+        is_meant = np.ones(at.size, np.bool_)
         if stops is not None:
             patterns = hot.trip_pattern[runs]
             calls = np.repeat(timetable.pattern_indptr[patterns], np.diff(indptr)) + position
-            is_closed &= stops[timetable.pattern_stop[calls]]
+            is_meant = stops[timetable.pattern_stop[calls]]
+        is_closed = is_meant & _in_periods(alert, first_time, last_time)
+        # A call may be closed in some repetitions if the interval only overlaps a period.
+        is_open = is_meant & (~is_closed if start is None else True) & _in_periods(alert, last_time, first_time)
+        for i in np.unique(owner[is_open & hot.is_repeated[runs][owner]]).tolist():
+            part = slice(indptr[i], indptr[i + 1])
+            offset = time[part] - time[indptr[i]] + begins[i]
+            self._close_repetitions((int(runs[i]), date), offset, is_meant[part], alert, closed, start)
+        if start is not None:
+            is_closed &= ~hot.is_repeated[runs][owner]
         n_closed = np.bincount(owner, is_closed, runs.size)
         is_gone = n_closed > np.diff(indptr) - 2
         closed.n += int(n_closed.sum())
@@ -280,6 +302,32 @@ class _Known:
         gone[runs[is_gone]] = True
         for k in np.flatnonzero(is_closed & ~is_gone[owner]).tolist():
             closed.calls.setdefault((int(runs[owner[k]]), date), set()).add(int(position[k]))
+
+    def _close_repetitions(
+        self,
+        key: tuple[int, int],
+        offset: Int64Array,
+        is_meant: BoolArray,
+        alert: dict[str, Any],
+        closed: Closures,
+        start: int | None,
+    ) -> None:
+        """
+        Add the calls of the repetitions of a trip on a date that lie in a period of an alert.
+
+        With a start, it is the nearest repetition: at that time, or without exact times up to half a headway away.
+        """
+        for departures, headway, is_exact in repetitions(self.timetable, key[0]):
+            own = departures.astype(np.int64)
+            if start is not None:
+                far = np.abs(own - start)
+                own = own[[far.argmin()]] if far.min() <= (0 if is_exact else headway / 2) else own[:0]
+            time = (own[:, None] + offset).ravel()
+            inside = _in_periods(alert, time, time).reshape(own.size, offset.size) & is_meant
+            for k in np.flatnonzero(inside.any(axis=1)).tolist():
+                positions = closed.repeated.setdefault(key, {}).setdefault(int(own[k]), set())
+                positions |= {*np.flatnonzero(inside[k]).tolist()}
+            closed.n += int(inside.sum())
 
 
 def _in_periods(alert: dict[str, Any], first: AnyArray, last: AnyArray) -> BoolArray:

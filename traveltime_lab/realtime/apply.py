@@ -7,7 +7,7 @@ with a service of these dates is appended. Tables and arrays that do not change 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final
 
@@ -395,6 +395,32 @@ def departures_without(timetable: Timetable, trip: int, gone: Iterable[int]) -> 
         if start < end:
             left.append((start, end, headway, exact))
     return left
+
+
+def departures_apart(
+    timetable: Timetable, trip: int, gone: Iterable[int], closed: Mapping[int, set[int]]
+) -> dict[frozenset[int], list[tuple[int, int, int, bool]]]:
+    """
+    Return the rows of frequencies of a repeated trip, without some departures, by the calls that are closed then.
+
+    Parameters
+    ----------
+    timetable, trip, gone
+        See `departures_without`.
+    closed : mapping of int to set of int
+        Positions of closed calls by departure.
+    """
+    positions = {time: frozenset(each) for time, each in closed.items()}
+    nothing: frozenset[int] = frozenset()
+    found: dict[frozenset[int], list[tuple[int, int, int, bool]]] = {}
+    for start, end, headway, exact in departures_without(timetable, trip, gone):
+        begin, kind = start, positions.get(start, nothing)
+        for time in range(start, end, headway):
+            if positions.get(time, nothing) != kind:
+                found.setdefault(kind, []).append((begin, time, headway, exact))
+                begin, kind = time, positions.get(time, nothing)
+        found.setdefault(kind, []).append((begin, end, headway, exact))
+    return found
 
 
 def repetitions(timetable: Timetable, trip: int) -> list[tuple[Int64Array, int, bool]]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from traveltime_lab._arrays import Int64Array
 from traveltime_lab.realtime.alerts import closed_calls
-from traveltime_lab.realtime.apply import Edits, departures_without, planned_run, repetitions
+from traveltime_lab.realtime.apply import Edits, departures_apart, departures_without, planned_run, repetitions
 from traveltime_lab.realtime.match import DUPLICATED, GONE, NEW_TRIPS
 from traveltime_lab.realtime.messages import Messages
 from traveltime_lab.realtime.predictions import Run, predicted
@@ -206,7 +206,9 @@ class Plan(Runs):
         planned.departure = [time + later for time in planned.departure]
         planned.is_new = True
         planned.trip_id = f"{self.timetable.trips['trip_id'].iloc[trip]}@{self._clock(start)}"
-        run = self.predict(u, planned, date, self.closed.of(trip, date, len(planned.stop)))
+        closed = self.closed.of(trip, date, len(planned.stop))
+        closed = closed | self.closed.repeated.get((trip, date), {}).get(replaced, set())
+        run = self.predict(u, planned, date, closed)
         if isinstance(run, str):
             return run
         if replaced != NONE:
@@ -242,12 +244,20 @@ class Plan(Runs):
         return best
 
     def _apply_repetitions(self) -> None:
-        """Let the trips with frequencies run without the repetitions that runs take the place of."""
-        for (trip, date), gone in self._gone.items():
-            if gone and date not in self.edits.removed.get(trip, ()):
-                self.edits.remove(trip, (date,))
-                n_calls = int(np.diff(self.timetable.trip_indptr[trip : trip + 2])[0])
-                self._run_without(trip, (date,), self.closed.of(trip, date, n_calls), gone)
+        """Let the trips with frequencies run without the repetitions that runs take the place of, or alerts close."""
+        for trip, date in {**self._gone, **self.closed.repeated}:
+            gone, closed = self._gone.get((trip, date), []), self.closed.repeated.get((trip, date), {})
+            is_planned = not gone and (not closed or self.closed.is_gone(trip, date))
+            if is_planned or date in self.edits.removed.get(trip, ()):
+                continue
+            self.edits.remove(trip, (date,))
+            always = self.closed.of(trip, date, int(np.diff(self.timetable.trip_indptr[trip : trip + 2])[0]))
+            has_run = [
+                self._run_without(trip, (date,), always | positions, rows)
+                for positions, rows in departures_apart(self.timetable, trip, gone, closed).items()
+            ]
+            if closed:
+                self.trips["with repetitions closed by alerts" if any(has_run) else "closed by alerts"] += 1
 
     # Alerts
 
@@ -267,13 +277,14 @@ class Plan(Runs):
                 same.setdefault((trip, frozenset(positions)), []).append(date)
         for (trip, closed), dates in same.items():
             self.edits.remove(trip, dates)
-            has_run = self._run_without(trip, tuple(dates), closed)
+            rows = departures_without(self.timetable, trip, ()) if self.timetable.hot.is_repeated[trip] else []
+            has_run = self._run_without(trip, tuple(dates), closed, rows)
             self.trips["with stops closed by alerts" if has_run else "closed by alerts"] += len(dates)
 
     def _run_without(
-        self, trip: int, dates: tuple[int, ...], positions: Iterable[int], gone: Iterable[int] = ()
+        self, trip: int, dates: tuple[int, ...], positions: Iterable[int], rows: list[tuple[int, int, int, bool]]
     ) -> bool:
-        """Add a trip without some calls, and without some of its repetitions; return whether any of it is left."""
+        """Add a trip without some calls, with rows of frequencies if it is repeated; return whether it is left."""
         planned = planned_run(self.timetable, trip, dates)
         left, arrival, departure, _ = predicted(planned.arrival, planned.departure, {}, None, {*positions})
         if len(left) < 2:
@@ -286,10 +297,6 @@ class Plan(Runs):
             self.edits.runs.append(run)
             return True
         later = departure[0] - planned.departure[0]
-        rows = [
-            (start + later, end + later, headway, exact)
-            for start, end, headway, exact in departures_without(self.timetable, trip, gone)
-        ]
         if rows:
-            self.edits.repeated.append((run, rows))
+            self.edits.repeated.append((run, [(start + later, end + later, h, exact) for start, end, h, exact in rows]))
         return bool(rows)
