@@ -221,3 +221,41 @@ class TestRefused:
 
     def test_bytes_that_are_no_utf8(self) -> None:
         assert read_messages([Source("test", None, packed().replace("Åsa".encode(), b"\xff\xfe\xfda"))])
+
+
+class TestMistakes:
+    """What is given in place of a message is named shortly, with what to pass."""
+
+    @pytest.mark.parametrize(
+        "text", [json.dumps(MESSAGE), json.dumps(MESSAGE, indent=1), "\ufeff{ " + '"header": 1}', "x" * 5000]
+    )
+    def test_texts(self, text: str) -> None:
+        with pytest.raises(InputError, match=r"got a text of [\d,]+ characters.*text\.encode\(\)") as caught:
+            sources_of(text)
+        assert len(str(caught.value)) < 200
+
+    def test_messages_as_dicts(self) -> None:
+        for given in (MESSAGE, [MESSAGE], {"feed": MESSAGE}):
+            with pytest.raises(InputError, match=r"got a message as a dict\. Pass json\.dumps\(message\)\.encode\(\)"):
+                sources_of(given)
+
+    def test_folders(self, tmp_path: Path) -> None:
+        with pytest.raises(InputError, match=r"got the folder .* Name its files"):
+            sources_of(tmp_path)
+
+    def test_lists_that_contain_themselves(self) -> None:
+        endless: list[Any] = []
+        endless.append(endless)
+        keyed: dict[str, Any] = {}
+        keyed["feed"] = [keyed]
+        for given in (endless, keyed):
+            with pytest.raises(InputError, match="contains itself"):
+                sources_of(given)
+
+    @pytest.mark.parametrize(("text", "n"), [("false", 1), ("False", 1), ("true", 0), (0, 1), (True, 0)])
+    def test_truth_as_a_text(self, text: Any, n: int) -> None:
+        entity = {**MESSAGE["entity"][0], "is_deleted": text}  # type: ignore[index]
+        content = packed({**MESSAGE, "entity": [entity]})
+        assert len(read_messages([Source("test", None, content)]).trips) == n
+        with pytest.raises(DataError, match=r"is_deleted must be a whole number; got 'no'"):
+            packed({**MESSAGE, "entity": [{**entity, "is_deleted": "no"}]})

@@ -222,9 +222,8 @@ class TestDays:
 
     def test_without_times_it_is_the_last_one_given(self, timetable: Timetable) -> None:
         for times in ((5, None), (None, 5), (None, None)):
-            entities = [
-                update(delay=60 * (i + 1), **({} if at is None else {"timestamp": at})) for i, at in enumerate(times)
-            ]
+            given: list[dict[str, Any]] = [{} if at is None else {"timestamp": at} for at in times]
+            entities = [update(delay=60 * (i + 1), **each) for i, each in enumerate(given)]
             assert calls(apply(timetable, *entities, at="")[0]) == ["a 8:02, b 8:12-8:13, c 8:22"]
 
     def test_one_that_cannot_be_applied_leaves_the_one_before(self, timetable: Timetable) -> None:
@@ -470,7 +469,8 @@ class TestAlerts:
             assert calls(found, day=day) == ["a 8:00, c 8:20"]
 
     def test_no_time_at_all(self, timetable: Timetable) -> None:
-        for periods in ([], [{}]):
+        none: list[dict[str, int]] = []
+        for periods in (none, [{}]):
             found, report = apply(timetable, self.alert({"route_id": "R"}, active_period=periods), at="")
             assert found is timetable
             assert report.alerts["result"][0].startswith("closes nothing, as neither an active_period nor a time")

@@ -15,6 +15,8 @@ from traveltime_lab.realtime.schema import BY_PLAIN_NAME, is_message, plain
 #: A value of an enumeration that has no name here: no version of the format has such a number.
 UNKNOWN_NAME: Final = 999
 _INT64: Final = 1 << 63
+#: Truth as a text, which the encoders of some feeds write.
+_BOOLS: Final = {"true": 1, "false": 0}
 
 
 def to_bytes(text: bytes, name: str) -> bytes:
@@ -73,7 +75,9 @@ def _value(value: Any, number: int, what: Any, where: str) -> bytes:
         return _varint(number << 3 | 2) + _varint(len(text)) + text
     if what == "float":
         return _varint(number << 3 | 5) + struct.pack("<f", _float(value, where))
-    if isinstance(what, dict) and isinstance(value, str) and not value.lstrip("-").isdigit():
+    if what == "bool" and isinstance(value, str) and value.strip().lower() in _BOOLS:
+        whole = _BOOLS[value.strip().lower()]
+    elif isinstance(what, dict) and isinstance(value, str) and not value.lstrip("-").isdigit():
         whole = what.get(value.strip().upper(), UNKNOWN_NAME)
     else:
         whole = _whole(value, where)

@@ -7,6 +7,7 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import re
 import zlib
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
@@ -24,6 +25,11 @@ from traveltime_lab.realtime.schema import KINDS, NUMBER, PLACES
 MOST_BYTES: Final = 1 << 28
 #: Most values of a message (assumed; 60,000 stop updates of the Netherlands have 300,000).
 MOST_VALUES: Final = 100_000_000
+#: Lists in one another (assumed; one in another is common).
+_MOST_DEPTH: Final = 20
+#: Characters of a path (the bound of Linux).
+_LONGEST_PATH: Final = 4_096
+_JSON: Final = re.compile(r'\ufeff?\s*\{\s*"')
 _GZIP: Final = b"\x1f\x8b"
 #: A value that is not given.
 NONE: Final = np.iinfo(np.int64).min
@@ -66,10 +72,20 @@ def sources_of(given: Any, feed: str | None = None) -> list[Source]:
     LimitError
         If a message is too large.
     """
+    return _sources(given, feed, 0)
+
+
+def _sources(given: Any, feed: str | None, depth: int) -> list[Source]:
+    if depth > _MOST_DEPTH:
+        raise InputError(f"updates must be lists at most {_MOST_DEPTH} deep; got more, or a list that contains itself")
     if isinstance(given, Mapping):
-        return [each for name, inner in given.items() for each in sources_of(inner, _feed_name(name))]
+        if {"entity", "header"} & {*given}:
+            raise InputError(
+                "the keys of updates must be names of feeds; got a message as a dict. Pass json.dumps(message).encode()"
+            )
+        return [each for name, inner in given.items() for each in _sources(inner, _feed_name(name), depth + 1)]
     if isinstance(given, list | tuple):
-        return [each for inner in given for each in sources_of(inner, feed)]
+        return [each for inner in given for each in _sources(inner, feed, depth + 1)]
     if isinstance(given, bytes | bytearray | memoryview):
         return [Source("the message", feed, _plain(bytes(given), "the message"))]
     if callable(serialized := getattr(given, "SerializeToString", None)):
@@ -82,7 +98,15 @@ def sources_of(given: Any, feed: str | None = None) -> list[Source]:
         )
     if str(given).lower().startswith(("http://", "https://")):
         raise InputError(f"updates must be a file or bytes; got the address {str(given)!r}. Download it first")
+    if isinstance(given, str) and (len(given) > _LONGEST_PATH or _JSON.match(given)):
+        raise InputError(
+            f"updates must be a file or bytes; got a text of {len(given):,} characters. Pass the content of a message "
+            "as bytes, such as text.encode()"
+        )
     path = as_path(given, "updates")
+    with explained(path, "look for"):
+        if path.is_dir():
+            raise InputError(f"updates must be a file or bytes; got the folder {path}. Name its files, as a list")
     if not is_file(path):
         raise MissingFileError(f"no GTFS Realtime message at {path}")
     with explained(path, "read"):
