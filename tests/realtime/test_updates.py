@@ -156,6 +156,11 @@ class TestTimes:
         assert calls(found) == ["a 8:01, b 8:10-8:11, c 8:20"]
         assert report.counts["stops"]["more than a day from the timetable"] == 1
 
+    def test_nothing_but_times_decades_off(self, timetable: Timetable) -> None:
+        milliseconds = {"stop_id": "b", "arrival": {"time": posix("2026-03-02T08:30") * 1000}}
+        for entity in (update("t", milliseconds), update(delay=10**6)):
+            assert reason(timetable, entity) == "its times are more than a day from the timetable"
+
     def test_unknown_stops_are_counted(self, timetable: Timetable) -> None:
         stops = {"stop_id": "x", "arrival": {"delay": 9}}, {"stop_sequence": 9}
         _, report = apply(timetable, update("t", *stops, delay=0))
@@ -469,8 +474,8 @@ class TestAlerts:
             assert calls(found, day=day) == ["a 8:00, c 8:20"]
 
     def test_no_time_at_all(self, timetable: Timetable) -> None:
-        none: list[dict[str, int]] = []
-        for periods in (none, [{}]):
+        several: list[list[dict[str, int]]] = [[], [{}]]
+        for periods in several:
             found, report = apply(timetable, self.alert({"route_id": "R"}, active_period=periods), at="")
             assert found is timetable
             assert report.alerts["result"][0].startswith("closes nothing, as neither an active_period nor a time")

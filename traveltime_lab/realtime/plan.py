@@ -16,7 +16,7 @@ from traveltime_lab.realtime.apply import Edits, departures_apart, departures_wi
 from traveltime_lab.realtime.match import DUPLICATED, GONE, NEW_TRIPS
 from traveltime_lab.realtime.messages import Messages
 from traveltime_lab.realtime.predictions import Run, predicted
-from traveltime_lab.realtime.runs import Runs
+from traveltime_lab.realtime.runs import FAR, Runs
 from traveltime_lab.realtime.schema import TRIP_RELATIONS
 from traveltime_lab.realtime.sources import NONE
 from traveltime_lab.transit.timetable import Timetable
@@ -163,12 +163,15 @@ class Plan(Runs):
             self.trips["replaced"] += 1
             return ""
         planned = planned_run(self.timetable, trip, (date,))
+        n_far = self.stops[FAR]
         run = self.predict(u, planned, date, self.closed.of(trip, date, len(planned.stop)))
         if isinstance(run, str):
             return run
         if run is None:
             self.edits.remove(trip, (date,))
             self.trips["canceled, as fewer than two stops are left"] += 1
+        elif run == planned and self.stops[FAR] > n_far:
+            return f"its times are {FAR}"
         elif run == planned:
             self.trips["as in the timetable"] += 1
         else:

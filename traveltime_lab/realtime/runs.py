@@ -23,6 +23,8 @@ from traveltime_lab.transit.timetable import Timetable
 
 #: Delays of more than a day are mistakes, such as a wrong date (assumed).
 MOST_DELAY_S: Final = 86_400
+#: What they are counted as.
+FAR: Final = "more than a day from the timetable"
 
 
 class Runs:
@@ -68,7 +70,7 @@ class Runs:
         delay = int(self.updates.delay[u])
         trip_delay = None if delay == NONE else delay
         if trip_delay is not None and abs(trip_delay) > MOST_DELAY_S:
-            self.stops["more than a day from the timetable"] += 1
+            self.stops[FAR] += 1
             trip_delay = None
         updates, carried = self._stop_updates(u, planned, date)
         if not updates and not carried and trip_delay is None and self.updates.indptr[u] < self.updates.indptr[u + 1]:
@@ -153,7 +155,7 @@ class Runs:
         if value == NONE:
             return None
         if abs(value) > MOST_DELAY_S:
-            self.stops["more than a day from the timetable"] += 1
+            self.stops[FAR] += 1
             return None
         return value
 
