@@ -84,6 +84,11 @@ def dates_of(tables: Tables) -> dict[str, set[str]]:
     return found
 
 
+def starts_of(row: dict[str, str]) -> list[int]:
+    """Return the departures of a row of frequencies."""
+    return list(range(seconds(row["start_time"]), seconds(row["end_time"]), int(row["headway_secs"])))
+
+
 class Edited:
     """A feed that is edited by hand."""
 
@@ -103,7 +108,8 @@ class Edited:
         self.copies: dict[tuple[str, str], str] = {}
         self.left: dict[tuple[str, str], list[int]] = {}
         self.numbers = 0
-        self.closed: dict[tuple[str, str], set[int]] = {}
+        #: Positions of closed calls by start, of each trip and date.
+        self.closed: dict[tuple[str, str], dict[int, set[int]]] = {}
         self.touched: set[tuple[str, str]] = set()
 
     def close(self, alert: dict[str, Any]) -> None:
@@ -115,11 +121,9 @@ class Edited:
             for date in self.dates[trip]:
                 for i, call in enumerate(calls):
                     name = "arrival_time" if i == len(calls) - 1 else "departure_time"
-                    times = [seconds(call[name])]
+                    starts = [first]
                     if trip in self.repeats:
-                        starts = [seconds(each["start_time"]) for each in self.repeats[trip]]
-                        ends = [seconds(each["end_time"]) for each in self.repeats[trip]]
-                        times = [times[0] - first + min(starts), times[0] - first + max(ends) - 1]
+                        starts = [start for each in self.repeats[trip] for start in starts_of(each)]
                     is_meant = any(
                         all(
                             {**row, **call}.get(key) == str(value)
@@ -127,8 +131,9 @@ class Edited:
                         )
                         for selector in alert["informed_entity"]
                     )
-                    if is_meant and all(begin <= midnight(date) + time < end for time in times):
-                        self.closed.setdefault((trip, date), set()).add(i)
+                    for start in starts:
+                        if is_meant and begin <= midnight(date) + seconds(call[name]) - first + start < end:
+                            self.closed.setdefault((trip, date), {}).setdefault(start, set()).add(i)
 
     def add(self, name: str, trip: dict[str, str], date: str, calls: list[dict[str, str]]) -> None:
         self.trips[name] = {**trip, "trip_id": name}
@@ -159,7 +164,9 @@ class Edited:
             if relation == "REPLACEMENT":
                 calls = self._new(update, date)
             elif relation not in ("CANCELED", "DELETED"):
-                calls = self._predicted(update, own, date, 0, self.closed.get((own, date), ()))
+                calls = self._predicted(
+                    update, own, date, 0, {i for each in self.closed.get((own, date), {}).values() for i in each}
+                )
             if calls == self.calls[own]:
                 self.dates[own].add(date)
             elif len(calls) >= 2:
@@ -257,11 +264,7 @@ class Edited:
             self.dates[trip].discard(date)
             return
         begin, best = seconds(start), None
-        rows = []
-        for row in self.repeats[trip]:
-            first, last, step = seconds(row["start_time"]), seconds(row["end_time"]), int(row["headway_secs"])
-            times = list(range(first, last, step))
-            rows.append((times, step, row["exact_times"] == "1"))
+        rows = [(starts_of(row), int(row["headway_secs"]), row["exact_times"] == "1") for row in self.repeats[trip]]
         if (trip, date) not in self.left:
             self.left[trip, date] = [time for times, _, _ in rows for time in times]
         for times, step, is_exact in rows:
@@ -275,7 +278,8 @@ class Edited:
         if relation in ("CANCELED", "DELETED") or (best is None and all(exact for _, _, exact in rows)):
             return
         later = begin - seconds(self.calls[trip][0]["departure_time"])
-        calls = self._predicted(update, trip, date, later, self.closed.get((trip, date), ()))
+        closed = () if best is None else self.closed.get((trip, date), {}).get(best[1], ())
+        calls = self._predicted(update, trip, date, later, closed)
         if len(calls) >= 2:
             self.numbers += 1
             name = f"{trip}@{start}#{date}{self.numbers}"
@@ -287,17 +291,16 @@ class Edited:
             if (trip, date) in self.touched or date not in self.dates[trip]:
                 continue
             if trip in self.repeats:
-                rows = [(seconds(row["start_time"]), seconds(row["end_time"]), int(row["headway_secs"]))
-                        for row in self.repeats[trip]]  # fmt: skip
-                self.left.setdefault((trip, date), [time for row in rows for time in range(*row)])
+                self.left.setdefault((trip, date), [time for row in self.repeats[trip] for time in starts_of(row)])
                 continue
             self.dates[trip].discard(date)
-            calls = [row for i, row in enumerate(self.calls[trip]) if i not in closed]
+            gone = {i for each in closed.values() for i in each}
+            calls = [row for i, row in enumerate(self.calls[trip]) if i not in gone]
             if len(calls) >= 2:
                 self.copies[trip, date] = f"{trip}#{date}"
                 self.add(f"{trip}#{date}", self.trips[trip], date, calls)
         for (trip, date), times in self.left.items():
-            closed = self.closed.get((trip, date), set())
+            closed = self.closed.get((trip, date), {})
             if date in self.dates[trip]:
                 self.dates[trip].discard(date)
                 first = seconds(self.calls[trip][0]["departure_time"])
@@ -306,7 +309,7 @@ class Edited:
                         {**row, **{f"{n}_time": clock(seconds(row[f"{n}_time"]) + time - first)
                                    for n in ("arrival", "departure")}}
                         for i, row in enumerate(self.calls[trip])
-                        if i not in closed
+                        if i not in closed.get(time, ())
                     ]  # fmt: skip
                     if len(rows) < 2:
                         continue

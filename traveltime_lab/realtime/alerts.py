@@ -265,7 +265,7 @@ class _Known:
         closed: Closures,
         start: int | None,
     ) -> None:
-        """Add the calls of some trips on a date in a period of an alert; of repeated trips those of a start."""
+        """Add the calls on a date that lie in a period of an alert, of trips and of the repetitions with a start."""
         timetable, hot = self.timetable, self.timetable.hot
         begins = origins(np.full(runs.size, date, np.int64), hot.trip_zone[runs], timetable.zones)
         indptr, at = chosen_rows(timetable.trip_indptr, runs)

@@ -209,8 +209,10 @@ class Plan(Runs):
         planned.departure = [time + later for time in planned.departure]
         planned.is_new = True
         planned.trip_id = f"{self.timetable.trips['trip_id'].iloc[trip]}@{self._clock(start)}"
-        closed = self.closed.of(trip, date, len(planned.stop))
-        closed = closed | self.closed.repeated.get((trip, date), {}).get(replaced, set())
+        closed: set[int] = set()
+        if replaced != NONE:
+            closed = self.closed.of(trip, date, len(planned.stop))
+            closed = closed | self.closed.repeated.get((trip, date), {}).get(replaced, set())
         run = self.predict(u, planned, date, closed)
         if isinstance(run, str):
             return run

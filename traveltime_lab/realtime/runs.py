@@ -23,7 +23,7 @@ from traveltime_lab.transit.timetable import Timetable
 
 #: Delays of more than a day are mistakes, such as a wrong date (assumed).
 MOST_DELAY_S: Final = 86_400
-#: What they are counted as.
+#: Name under which they are counted.
 FAR: Final = "more than a day from the timetable"
 
 
