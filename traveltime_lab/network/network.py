@@ -215,7 +215,7 @@ class Network(NetworkData):
         Notes
         -----
         Updates of trips are applied as the GTFS Realtime reference says, https://gtfs.org/documentation/realtime/; the
-        page "What is different today?" of the user guide has the rules that it leaves open.
+        page "What is different today?" of the user guide has the rules that it leaves open, and the limits.
 
         Examples
         --------

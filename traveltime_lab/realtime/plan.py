@@ -120,11 +120,11 @@ class Plan(Runs):
         updates, ids = self.updates, self.timetable.trips["trip_id"]
         for u in np.flatnonzero(np.isin(updates.relation, GONE)).tolist():
             name, trip = str(updates.trip_id[u]), int(self.matches.trip[u])
-            if trip >= 0 and ids.iloc[trip] == name:
+            if name not in keys or (trip >= 0 and ids.iloc[trip] == name):
                 continue
             feed, date = int(self.feeds[u]), int(self.matches.date[u])
             own = [
-                key for key in keys.get(name, ())
+                key for key in keys[name]
                 if feed in (-1, key[0]) and (not updates.start_date[u] or date == key[2])
             ]  # fmt: skip
             if len(own) == 1:
