@@ -108,8 +108,26 @@ def pytest_collection() -> Iterator[None]:
     try:
         return (yield)
     finally:
-        gc.freeze()
         gc.enable()
+        _begin_hypothesis()
+        gc.freeze()
+
+
+def _begin_hypothesis() -> None:
+    """
+    Run an empty test of Hypothesis, which takes over NumPy's random numbers in the first.
+
+    It looks for what refers to them, and would not find itself among objects that are frozen.
+    """
+    import hypothesis
+    from hypothesis import strategies
+
+    @hypothesis.settings(max_examples=1, database=None, deadline=None)
+    @hypothesis.given(strategies.none())
+    def test(value: None) -> None:
+        pass
+
+    test()
 
 
 def _is_second() -> bool:

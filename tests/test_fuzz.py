@@ -336,6 +336,15 @@ TARGETS = [
     Target("calibrate_speeds", public("calibrate_speeds"), lambda w: {
         "network": w.network, "observed": measured_trips(), "classes": ["residential"]}, share=0.5),
     Target("Network.with_changes", lambda w: w.network.with_changes, lambda w: {"changes": tl.CloseStreets(edges=0)}),
+    Target("inequality", public("inequality"), lambda w: {
+        "table": pd.DataFrame({"jobs": [1.0, 2.0]}), "column": "jobs"
+    }),
+    Target("alkire_foster", public("alkire_foster"), lambda w: {
+        "table": pd.DataFrame({"jobs": [1.0, 2.0]}), "thresholds": {"jobs": 2}, "k": 1
+    }),
+    Target("Network.with_updates", lambda w: w.network.with_updates, lambda w: {
+        "source": b'{"header": {"gtfs_realtime_version": "2.0"}}'
+    }, share=0.3),
     Target("CloseStreets", changing("CloseStreets"), lambda w: {"edges": 0}, share=0.5),
     Target("ReopenStreets", changing("ReopenStreets"), lambda w: {"edges": 0}, share=0.5),
     Target("SetSpeed", changing("SetSpeed"), lambda w: {"edges": 0, "kph": 20}, share=0.5),

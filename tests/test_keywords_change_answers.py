@@ -162,6 +162,8 @@ KEYWORDS: Final[dict[str, tuple[dict[str, Any], dict[str, Any]] | Alike]] = {
 
 #: Functions with optional keywords that do not search, and the tests of those.
 ELSEWHERE: Final = {
+    "inequality": "tests/search/test_inequality.py",
+    "alkire_foster": "tests/search/test_inequality.py",
     "add_speeds": "tests/network/test_speeds.py",
     "build_network": "tests/network/test_network.py",
     "calibrate_speeds": "tests/search/test_calibration.py",

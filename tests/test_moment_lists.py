@@ -77,7 +77,7 @@ def test_steps_are_elapsed_time(day: str, n: int) -> None:
         ((f"{DAY}08:00", f"{DAY}09:00", "1D"), "date_range"),
         ((f"{DAY}08:00", f"{DAY}09:00", "1MS"), "date_range"),
         ((f"{DAY}08:00", f"{DAY}09:00", "-15min"), "at least a second"),
-        ((f"{DAY}08:00", f"{DAY}09:00", np.timedelta64("NaT")), "at least a second"),
+        ((f"{DAY}08:00", f"{DAY}09:00", np.timedelta64("NaT", "s")), "at least a second"),
         (
             (f"{DAY}08:00", f"{DAY}09:00", "2026/03/03 10:00"),
             r"departure_time\[2\] '2026/03/03 10:00' is not an ISO 8601",

@@ -244,7 +244,7 @@ def test_trip_tables_of_past_moments_are_dropped(sample: tl.Network, places: gpd
     alive: list[int] = []
 
     def count(done: int, total: int) -> None:
-        alive.append(sum(isinstance(each, TransitSearch) for each in gc.get_objects()))
+        alive.append(sum(type(each) is TransitSearch for each in gc.get_objects()))
 
     how = {"travel_time": 1800, "transportation": "public_transport", "progress": count}
     days = pd.date_range("2019-05-13T00:00", periods=12, freq="10h")
