@@ -147,6 +147,12 @@ def _parts(people: _People, name: str) -> tuple[float, float]:
 
 
 def _fgt(people: _People, threshold: float, alpha: int, *, is_above: bool) -> float:
+    # Beside a threshold close to 0, distances are infinite.
+    with np.errstate(over="ignore"):
+        return _mean_gap(people, threshold, alpha, is_above=is_above)
+
+
+def _mean_gap(people: _People, threshold: float, alpha: int, *, is_above: bool) -> float:
     gap = (people.value - threshold if is_above else threshold - people.value) / threshold
     return float(people.share @ np.where(gap > 0.0, gap, 0.0) ** alpha) if alpha else float(people.share @ (gap > 0.0))
 

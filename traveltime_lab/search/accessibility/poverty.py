@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from traveltime_lab._checks import did_you_mean, items, number
+from traveltime_lab._checks import did_you_mean, is_hashable, items, number
 from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.errors import InputError, LimitError
 from traveltime_lab.search.accessibility.people import (
@@ -97,7 +97,7 @@ def alkire_foster(
     heavy = dict.fromkeys(names, 1.0) if column_weights is None else _above_zero(column_weights, "column_weights")
     longer = (above,) if isinstance(above, str) else items(above, "above", "columns")
     for name, given in (("column_weights", heavy), ("above", longer)):
-        unknown = [each for each in given if each not in limits]
+        unknown = [each for each in given if not is_hashable(each) or each not in limits]
         if unknown:
             raise InputError(f"{name} has {unknown[0]!r}, which has no threshold{did_you_mean(unknown[0], names)}")
     if len(heavy) < len(names):
@@ -119,12 +119,14 @@ def alkire_foster(
         )
         limit = np.array([limits[name] for name in names])
         sign = np.where([name in longer for name in names], -1.0, 1.0)
-        gap = sign * (limit - values) / limit
+        with np.errstate(over="ignore"):
+            gap = sign * (limit - values) / limit
         is_deprived = gap > 0.0
         count = is_deprived @ weight
         poor = share * (count >= least - 1e-9)
         headcount = float(poor.sum())
-        powers = [float(poor @ (np.where(is_deprived, gap, 0.0) ** p * is_deprived @ weight)) for p in range(3)]
+        with np.errstate(over="ignore", invalid="ignore"):
+            powers = [float(poor @ (np.where(is_deprived, gap, 0.0) ** p * is_deprived @ weight)) for p in range(3)]
         found = {
             "headcount": headcount,
             "intensity": powers[0] / len(names) / headcount if headcount else np.nan,
