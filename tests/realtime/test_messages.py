@@ -20,7 +20,7 @@ from traveltime_lab.realtime.sources import NONE, Fields, Source, sources_of
 
 pytestmark = pytest.mark.quick
 
-MESSAGE = {
+MESSAGE: dict[str, Any] = {
     "header": {"gtfs_realtime_version": "2.0", "timestamp": 1_772_900_000},
     "entity": [
         {
@@ -114,6 +114,8 @@ class TestRead:
     def test_equals_protobuf(self, seed: int) -> None:
         """Values of a random message, and of messages cut and changed at random, are those of protobuf's parser."""
         message = pool()
+        from google.protobuf.message import DecodeError
+
         dice = random.Random(seed)
         tables = twin.random_feed(dice)
         content = packed(twin.message(twin.random_updates(tables, dice), 1_772_900_000))
@@ -123,7 +125,7 @@ class TestRead:
             try:
                 theirs.ParseFromString(content)
                 stops = [s for e in theirs.entity for u in e.trip_update for s in u.stop_time_update]
-            except Exception:
+            except DecodeError:
                 stops = None
             try:
                 ours = fields(content) if content else None
@@ -254,7 +256,7 @@ class TestMistakes:
 
     @pytest.mark.parametrize(("text", "n"), [("false", 1), ("False", 1), ("true", 0), (0, 1), (True, 0)])
     def test_truth_as_a_text(self, text: Any, n: int) -> None:
-        entity = {**MESSAGE["entity"][0], "is_deleted": text}  # type: ignore[index]
+        entity = {**MESSAGE["entity"][0], "is_deleted": text}
         content = packed({**MESSAGE, "entity": [entity]})
         assert len(read_messages([Source("test", None, content)]).trips) == n
         with pytest.raises(DataError, match=r"is_deleted must be a whole number; got 'no'"):

@@ -95,10 +95,10 @@ def test_searches_equal_those_of_a_feed_edited_by_hand(
     points = points.set_geometry(points.geometry.representative_point())
     places = points.sample(64, random_state=1).reset_index(drop=True)
     n_differ = 0
-    how = {"travel_time": 5400, "transportation": "public_transport"}
+    how: dict[str, Any] = {"travel_time": 5400, "transportation": "public_transport"}
     for moment in ({"departure_time": "2019-07-11T08:00:00"}, {"arrival_time": "2019-07-11T08:30:00"}):
         times = [
-            tl.time_filter(network, places.iloc[:32], places.iloc[32:], **how, **moment)  # type: ignore[arg-type]
+            tl.time_filter(network, places.iloc[:32], places.iloc[32:], **how, **moment)
             for network in (updated, edited, porto_alegre)
         ]
         pd.testing.assert_frame_equal(times[0], times[1], check_dtype=False)
@@ -136,7 +136,8 @@ def test_again_with_changes_saved_and_pickled(porto_alegre: tl.Network, busy: li
     facts = once.report()["updates"]
     assert facts["updates_of_trips"] == 200
     assert "updates of trips: 200" in str(once.report())
-    route = str(porto_alegre.timetable.routes["route_id"].iloc[3])  # type: ignore[union-attr]
+    assert porto_alegre.timetable is not None
+    route = str(porto_alegre.timetable.routes["route_id"].iloc[3])
     change = tl.RemoveRoutes(route)
     changed = once.with_changes(change)
     assert changed.updates is not None
@@ -150,10 +151,13 @@ def test_again_with_changes_saved_and_pickled(porto_alegre: tl.Network, busy: li
     with pytest.raises(tl.InputError, match="saved with updates"):
         loaded.with_changes(change).with_updates(content(updates))
     again = pickle.loads(pickle.dumps(once))
-    assert again.updates.counts == once.updates.counts  # type: ignore[union-attr]
+    assert once.updates is not None
+    assert again.updates.counts == once.updates.counts
     places = tl.sample_points()
-    keywords = {"travel_time": 3600, "transportation": "public_transport", "departure_time": "2019-07-11T08:00:00"}
-    times = [tl.time_filter(each, places, places, **keywords) for each in (once, loaded, again)]  # type: ignore[arg-type]
+    keywords: dict[str, Any] = {
+        "travel_time": 3600, "transportation": "public_transport", "departure_time": "2019-07-11T08:00:00",
+    }  # fmt: skip
+    times = [tl.time_filter(each, places, places, **keywords) for each in (once, loaded, again)]
     for other in times[1:]:
         pd.testing.assert_frame_equal(times[0], other)
 
