@@ -102,6 +102,17 @@ def test_named_objects_exist(document: str) -> None:
     assert names and not missing, f"{document} names what the code does not have: {', '.join(missing)}"
 
 
+@pytest.mark.parametrize("path", sorted((ROOT / "docs").rglob("*.md")), ids=lambda path: path.stem)
+def test_pages_begin_with_a_sentence(path: Path) -> None:
+    """Pages that include a file begin as that file does."""
+    text = path.read_text(encoding="utf-8")
+    if text.startswith("```{include}"):
+        return
+    title, _, rest = text.partition("\n")
+    assert title.startswith("# ")
+    assert re.match(r"\n[A-Z`\[]", rest) and not rest.startswith("\n```"), f"{path.name} begins with no sentence"
+
+
 def test_citation() -> None:
     """CITATION.cff names the version, the licence and the keywords that the package has."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
