@@ -144,6 +144,22 @@ def resolve_moments(departure_time: Any, arrival_time: Any, timezone: str) -> tu
     return resolve_moment(departure_time, timezone, name="departure_time"), False
 
 
+def elapsed_s(earlier: dt.datetime, later: dt.datetime) -> float:
+    """
+    Return the seconds from one moment to another, negative if that is earlier.
+
+    Python compares and subtracts datetimes of one zone by their clocks, which show an hour twice in autumn.
+    """
+    return (later.astimezone(dt.UTC) - earlier.astimezone(dt.UTC)).total_seconds()
+
+
+def are_same(one: Moment | None, other: Moment | None) -> bool:
+    """Return whether two moments of questions are one."""
+    if isinstance(one, dt.datetime) and isinstance(other, dt.datetime):
+        return not elapsed_s(one, other)
+    return one == other
+
+
 def as_datetime(value: Any, name: str) -> dt.datetime:
     """Return a moment as a datetime, which is naive if the moment has no offset; see `resolve_moment`."""
     if isinstance(value, str):

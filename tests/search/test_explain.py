@@ -26,6 +26,10 @@ from traveltime_lab.search.explain.questions import cost
 from traveltime_lab.transit.timetable import ServiceWarning
 
 ORIGIN_OF_DAY = "2026-03-03T"  # a Tuesday
+AGENCY = """
+    agency_id,agency_name,agency_url,agency_timezone
+    A,A,https://example.org,{}
+"""
 
 
 def told(network: tl.Network, start: Any, end: Any, **how: Any) -> tl.Explanation:
@@ -560,6 +564,22 @@ class TestTimetables:
         found = told(street, (0, 0), (10_000, 0), **how)
         assert found.codes[0] == "first_trip_not_yet"
         assert f"{found.reasons[0].data['next']:%H:%M:%S}" == expected
+
+    def test_the_hour_that_comes_twice(self, tmp_path: Path) -> None:
+        """The clock shows at the next bus what it shows at the moment that is asked about, an hour before it."""
+        stops = {"a": (0.0, 0.0), "c": (10_000.0, 0.0)}
+        # The service day begins twelve hours before noon, at 22:00 UTC.
+        path = timetable(tmp_path, stops, [[("a", 12_600), ("c", 13_200)]], agency=AGENCY.format("Europe/Helsinki"))
+        streets = tables({0: (0, 0), 1: (10_000, 0)}, [(0, 1, ON_FOOT)])
+        network = tl.build_network(streets, gtfs=path, timezone="Europe/Helsinki")
+        asked = dt.datetime(2026, 10, 25, 3, 30, tzinfo=ZoneInfo("Europe/Helsinki"))
+        found = told(network, (0, 0), (10_000, 0), travel_time=900, transportation="bus", departure_time=asked)
+        (why,) = [each for each in found.reasons if each.code == "first_trip_not_yet"]
+        assert why.data["next"].isoformat() == "2026-10-25T03:30:00+02:00"
+        assert "No journey at 03:30 (+03:00) on Sunday" in str(found)
+        assert "leaves at 03:30 (+02:00) on Sunday" in str(found)
+        later = {"travel_time": 900, "transportation": "bus", "departure_time": asked.replace(fold=1)}
+        assert told(network, (0, 0), (10_000, 0), **later).is_reached
 
     def test_a_timetable_that_never_runs(self, tmp_path: Path) -> None:
         calendar = """

@@ -21,7 +21,7 @@ from traveltime_lab.itinerary import Route
 from traveltime_lab.limits import MAX_TRAVEL_TIME_S
 from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.modes.transportation import Transportation, as_transportation
-from traveltime_lab.moments import TypicalMoment
+from traveltime_lab.moments import TypicalMoment, are_same
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import Points, PointsLike, read_points
 from traveltime_lab.question import MomentLike, Question
@@ -272,7 +272,7 @@ def _advice(request: _Request, best: Question | None) -> str:
     changes: dict[str, Any] = {}
     if best.limit != mine.limit:
         changes["travel_time"] = best.limit
-    if best.moment != mine.moment and isinstance(best.moment, dt.datetime):
+    if isinstance(best.moment, dt.datetime) and not are_same(best.moment, mine.moment):
         changes["arrival_time" if mine.is_arrival else "departure_time"] = best.moment.isoformat()
     changes |= changed_options(mine.transportation, best.transportation)
     if best.snapping.threshold != mine.snapping.threshold:

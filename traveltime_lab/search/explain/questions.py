@@ -14,6 +14,7 @@ from typing import Any, Final
 from traveltime_lab.limits import MAX_TRAVEL_TIME_S
 from traveltime_lab.modes.table import ALL_VEHICLES, STREET_MODES, WALKING, with_all_vehicles
 from traveltime_lab.modes.transportation import Transportation
+from traveltime_lab.moments import elapsed_s
 from traveltime_lab.question import Question
 
 #: Parameters of a timetable question that can be relaxed, in the order in which sets of equal size are reported.
@@ -72,7 +73,7 @@ def cost(given: Question, other: Question) -> float:
     total += float((means.type, means.modes) != (others.type, others.modes))
     total += math.log2((other.snapping.threshold + 100) / (given.snapping.threshold + 100))
     if isinstance(given.moment, dt.datetime) and isinstance(other.moment, dt.datetime):
-        hours = abs((other.moment - given.moment).total_seconds()) / 3600.0
+        hours = abs(elapsed_s(given.moment, other.moment)) / 3600.0
         total += min(hours, _NEAR_H) + 0.5 * math.log2(max(hours / _NEAR_H, 1.0))
     return total
 

@@ -190,8 +190,10 @@ def distance(metres: float) -> str:
 
 
 def clock(moment: dt.datetime) -> str:
-    """Format a time with its date: 08:00 on Monday 2026-03-02."""
+    """Format a time with its date: 08:00 on Monday 2026-03-02. In an hour that comes twice, the offset says which."""
     time = f"{moment:%H:%M:%S}" if moment.second else f"{moment:%H:%M}"
+    if moment.replace(fold=0).utcoffset() != moment.replace(fold=1).utcoffset():
+        time = f"{time} ({moment.isoformat()[-6:]})"
     return f"{time} on {moment:%A} {moment:%Y-%m-%d}"
 
 

@@ -23,6 +23,7 @@ from traveltime_lab.errors import NoServiceError
 from traveltime_lab.kernels.unreached import UNREACHED
 from traveltime_lab.limits import FOREVER_S, MAX_ROUTE_TIME_S, MAX_TRAVEL_TIME_S
 from traveltime_lab.modes.transportation import Transportation
+from traveltime_lab.moments import are_same, elapsed_s
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import Points
 from traveltime_lab.question import Question
@@ -72,7 +73,7 @@ class Around(NamedTuple):
     def nearest(self, moment: dt.datetime) -> Journey | None:
         """Return the nearer itinerary; the later one if both are equally near."""
         both = [journey for journey in (self.after, self.before) if journey is not None]
-        return min(both, key=lambda journey: abs(journey.moment - moment), default=None)
+        return min(both, key=lambda journey: abs(elapsed_s(moment, journey.moment)), default=None)
 
     def question(self, given: Question) -> Question | None:
         """Return a question with the nearest time at which it reaches the destination, considering its window."""
@@ -80,11 +81,11 @@ class Around(NamedTuple):
         nearest = self.nearest(given.moment)
         if nearest is None:
             return None
-        moment = nearest.moment
-        if given.is_arrival and moment < given.moment:
-            moment = min(given.moment, _shifted(moment, given.window))
-        elif not given.is_arrival and moment > given.moment:
-            moment = max(given.moment, _shifted(moment, -given.window))
+        moment, later_s = nearest.moment, elapsed_s(given.moment, nearest.moment)
+        if given.is_arrival and later_s < 0:
+            moment = given.moment if -later_s <= given.window else _shifted(moment, given.window)
+        elif not given.is_arrival and later_s > 0:
+            moment = given.moment if later_s <= given.window else _shifted(moment, -given.window)
         return replace(given, moment=moment)
 
 
@@ -212,7 +213,7 @@ class Pair:
         if links.stops.size <= _MANY_STOPS and transit.has_exact_headways:
             found = travel_times.window_itineraries(transit, Pairs(starts, ends), _MANY)
             every = [Journey(label_parts.ms(int(ms)), at) for ms, at in zip(found.labels, found.moments, strict=True)]
-            return sorted(every, key=lambda journey: journey.moment)
+            return sorted(every, key=lambda journey: journey.moment.timestamp())
         steps = np.arange(0, seconds + 1, SAMPLE_S) * (-1 if question.is_arrival else 1)
         times = transit.times_between(links, reach, steps * 1000)
         kept = np.flatnonzero(whole_seconds(times) <= question.limit)
@@ -220,7 +221,7 @@ class Pair:
         walk = self.milliseconds(question.on_foot)
         if walk is not None:
             every.append(Journey(walk, moment))
-        return sorted(every, key=lambda journey: journey.moment)
+        return sorted(every, key=lambda journey: journey.moment.timestamp())
 
     def is_covered(self, moment: dt.datetime) -> bool:
         """Return whether the timetable covers a time."""
@@ -251,7 +252,7 @@ class Pair:
             ms = self.milliseconds(then) if self.is_covered(target) else None
             best = self._around(question, target, _HALF_DAY_S).nearest(target) if ms is None else Journey(ms, target)
             if best is not None:
-                return Around(best, None) if best.moment < moment else Around(None, best)
+                return Around(best, None) if elapsed_s(moment, best.moment) < 0 else Around(None, best)
         return Around(None, None)
 
     def _around(self, question: Question, moment: dt.datetime, within_s: float) -> Around:
@@ -265,7 +266,7 @@ class Pair:
                 # At the end of departures, or the beginning of arrivals, itineraries beyond it follow after a wait.
                 edge = start if question.is_arrival else _shifted(start, end - begin)
                 for journey in reversed(found) if is_late else found:
-                    if journey.moment != edge and self.is_covered(journey.moment):
+                    if elapsed_s(edge, journey.moment) and self.is_covered(journey.moment):
                         return journey
             return None
 
@@ -350,7 +351,7 @@ def _solutions(pair: Pair, question: Question, most_s: int) -> list[Solution]:
         found.append(solution)
         there, here = solution.question.moment, question.moment
         assert isinstance(there, dt.datetime) and isinstance(here, dt.datetime)
-        seconds = abs((there - here).total_seconds())
+        seconds = abs(elapsed_s(here, there))
         if seconds <= _WINDOWS_S[0]:
             break
         within_s = min(within_s, seconds)
@@ -382,7 +383,7 @@ def _at_other_time(
 ) -> Solution | None:
     """Return the solution at the nearest of two itineraries, None if there is none at another time."""
     later = around.question(loose)
-    if later is None or later.moment == question.moment:
+    if later is None or are_same(later.moment, question.moment):
         return None
     return Solution(_tightest(pair, question, later, parameters), parameters | {"moment"}, around)
 

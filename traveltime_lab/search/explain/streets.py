@@ -15,6 +15,7 @@ from traveltime_lab.kernels.street.nearest import DETOUR_M
 from traveltime_lab.limits import FOREVER_S, MAX_TRAVEL_TIME_S
 from traveltime_lab.modes.table import BASE_MODES, SPEED_OPTIONS, applies, with_ferry
 from traveltime_lab.modes.transportation import Transportation
+from traveltime_lab.moments import are_same
 from traveltime_lab.question import Question
 from traveltime_lab.rounding import whole_seconds
 from traveltime_lab.search.explain.questions import changed_options, cost, walks
@@ -56,7 +57,7 @@ class Findings:
         used |= {"travel_time"} if "direct_walking_time" in options else set()
         used |= {"vehicles"} if {"type", "modes"} & set(options) else set()
         used |= {"travel_time"} if given.limit != best.limit else set()
-        used |= {"moment"} if given.moment != best.moment else set()
+        used |= set() if are_same(given.moment, best.moment) else {"moment"}
         return used | ({"snapping"} if given.snapping != best.snapping else set())
 
     def add_over_limit(
