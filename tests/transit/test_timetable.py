@@ -513,6 +513,32 @@ def test_riders_stay_seated_over_midnight(tmp_path: Path) -> None:
     assert stays_of(timetable, table) == {(("late", day), ("early", day + 1))}
 
 
+def test_riders_do_not_stay_seated_until_the_next_day(tmp_path: Path) -> None:
+    """The trip that the vehicle continues as does not run on Monday."""
+    timetable = read_feed(
+        feed(
+            tmp_path,
+            transfers="transfer_type,from_trip_id,to_trip_id\n4,one,two",
+            trips="route_id,service_id,trip_id\nR,daily,one\nR,but_monday,two",
+            calendar="""
+                service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date
+                daily,1,1,1,1,1,1,1,20260101,20261231
+                but_monday,0,1,1,1,1,1,1,20260101,20261231
+            """,
+            stop_times="""
+                trip_id,stop_sequence,stop_id,arrival_time,departure_time
+                one,1,a,8:00:00,8:00:00
+                one,2,b,8:20:00,8:20:00
+                two,1,b,8:25:00,8:25:00
+                two,2,c,8:40:00,8:40:00
+            """,
+        )
+    )
+    tuesday = dt.date(2026, 3, 3).toordinal()
+    table = trip_table(timetable, posix("2026-03-02"), posix("2026-03-04"))
+    assert stays_of(timetable, table) == {(("one", tuesday), ("two", tuesday))}
+
+
 # Saving
 
 

@@ -26,6 +26,9 @@ from traveltime_lab.transit.trip_table import TripTable
 #: Longest distance in metres between the end of a trip and the beginning of the next trip of its block for passengers
 #: to stay seated; the default of maxInterlineDistance in OpenTripPlanner. Over longer distances vehicles run empty.
 STAY_SEATED_M: Final = 200.0
+#: Longest wait between two trips that an in-seat transfer joins. Assumed: vehicles do not wait longer at the end of a
+#: line, and where the second trip does not run today, its run of tomorrow is later than that.
+STAY_SEATED_S: Final = 12 * 3600
 #: Longest interval; longer ones do not fit into the int32 times of the kernels.
 _LONGEST_S: Final = 366 * 86400
 
@@ -302,7 +305,7 @@ def _stay_instances(timetable: Timetable, trip: Int32Array, date: Int32Array, sh
                 if runs_then is None or runs_then[after] < 0:
                     continue
                 start = int(hot.first_departure[after]) + int(shift[runs_then[after]])
-                if start >= int(hot.last_arrival[before]) + int(shift[run]):
+                if 0 <= start - int(hot.last_arrival[before]) - int(shift[run]) <= STAY_SEATED_S:
                     stay[run] = runs_then[after]
                     break
     return stay
