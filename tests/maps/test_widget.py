@@ -621,7 +621,7 @@ def test_names_that_pandas_takes_for_several_or_for_a_mask(
     assert set(made.areas["origin"]) == {text, "east", "third"}
 
 
-@pytest.mark.parametrize("name", [math.nan, np.float32("nan"), pd.NaT, np.datetime64("NaT"), pd.NA, ["a"]])
+@pytest.mark.parametrize("name", [math.nan, np.float32("nan"), pd.NaT, np.datetime64("NaT", "s"), pd.NA, ["a"]])
 def test_missing_names_are_refused(street: Network, made: tl.TravelTimeMap, name: Any) -> None:
     here = made.state.origins[0]
     with pytest.raises(tl.InputError, match="must be a text or a number; got"):
