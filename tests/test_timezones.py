@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import zoneinfo
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -48,7 +49,10 @@ def test_an_alias_is_of_the_same_clock_country_and_side(name):
     assert drives_on_left(name) == drives_on_left(known)
     assert timezones.country_code(name) == timezones.country_code(known)
     day = dt.date(2026, 1, 1)
-    assert timezones.hours_apart(name, known, day, day + dt.timedelta(364)) == [0.0]
+    # Old names may be missing on a machine, as without Debian's tzdata-legacy. Their rules are those of the package
+    # tzdata then, which may be newer.
+    if len({any(Path(folder, each).is_file() for folder in zoneinfo.TZPATH) for each in (name, known)}) == 1:
+        assert timezones.hours_apart(name, known, day, day + dt.timedelta(364)) == [0.0]
     without = ("Etc/", "CST6CDT", "EST5EDT", "MST7MDT", "PST8PDT", "Factory")
     assert bool(timezones.country_code(name)) == (not known.startswith(without))
 

@@ -74,11 +74,30 @@ def texts(path: Path) -> Iterator[tuple[int, str]]:
         for number, cell in ((i, each) for i, each in enumerate(cells, 1) if each["cell_type"] == "markdown"):
             yield from ((number, line) for line in cell["source"])
     else:
-        for token in tokenize.generate_tokens(io.StringIO(content).readline):
-            if token.type in (tokenize.COMMENT, tokenize.STRING):
-                for offset, line in enumerate(token.string.splitlines()):
-                    # Names of variables are another matter.
-                    yield token.start[0] + offset, re.sub(r"\{[^{}]*\}|`[^`]*`|^#:? ", "", line)
+        for first, text in comments_and_strings(content):
+            for offset, line in enumerate(text.splitlines()):
+                # Names of variables are another matter.
+                yield first + offset, re.sub(r"\{[^{}]*\}|`[^`]*`|^#:? ", "", line)
+
+
+def comments_and_strings(content: str) -> Iterator[tuple[int, str]]:
+    """Yield the comments and strings of Python, with the number of the first line."""
+    lines, begin, depth = content.splitlines(keepends=True), (0, 0), 0
+    for token in tokenize.generate_tokens(io.StringIO(content).readline):
+        # From Python 3.12 on, an f-string is several tokens, which may contain strings.
+        kind = tokenize.tok_name[token.type]
+        if kind == "FSTRING_START":
+            begin = begin if depth else token.start
+            depth += 1
+        elif kind == "FSTRING_END":
+            depth -= 1
+            if depth == 0:
+                (row, column), (last, end) = begin, token.end
+                text = lines[row - 1 : last]
+                text[-1] = text[-1][:end]
+                yield row, "".join(text)[column:]
+        elif token.type in (tokenize.COMMENT, tokenize.STRING) and not depth:
+            yield token.start[0], token.string
 
 
 def files() -> list[Path]:

@@ -120,12 +120,12 @@ def _unique(limits: list[int], name: str) -> tuple[int, ...]:
 def _seconds_of_text(value: str) -> str:
     """Return advice on a text that is a duration, such as "15min", "00:15:00" or "PT15M"."""
     try:
-        seconds = pd.Timedelta(value).total_seconds()
+        seconds = pd.Timedelta(str(value)).total_seconds()  # one of numpy is refused by some versions
     except (ValueError, OverflowError):
         return ""
     # A bare number would be one of nanoseconds.
     is_plain = value.strip().replace(".", "", 1).isdigit()
-    if is_plain or not seconds.is_integer():
+    if is_plain or not seconds.is_integer() or seconds < 1:
         return ""
     return f"; give {seconds:.0f}"
 

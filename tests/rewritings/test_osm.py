@@ -106,7 +106,8 @@ class City:
     def mirror(self, shapes: gpd.GeoSeries) -> gpd.GeoSeries:
         """Exchange east and west."""
         twice = osm.mirror_of(self.extract) / osm.DEGREE
-        return shapes.map(lambda shape: shapely.transform(shape, lambda xy: [twice, 0.0] + xy * [-1.0, 1.0]))
+        found = shapely.transform(shapes.to_numpy(), lambda xy: [twice, 0.0] + xy * [-1.0, 1.0])
+        return gpd.GeoSeries(found, shapes.index, crs=shapes.crs)
 
     def check(self, form: str, question: str) -> None:
         """Assert that a question has the same answer in a form of the city."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -85,6 +86,13 @@ def as_ports(rows: list[dict[int, int]]) -> Ports:
     indptr = np.cumsum([0] + [len(row) for row in rows]).astype(np.int64)
     states = np.array([state for row in rows for state in row], np.int32)
     return Ports(indptr, states, np.array([key for row in rows for key in row.values()], np.int64))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def two_threads() -> Iterator[None]:
+    """Estimates of what an engine costs depend on the number of threads."""
+    with options.override(threads=2):
+        yield
 
 
 @settings(max_examples=300, deadline=None)

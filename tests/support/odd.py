@@ -181,7 +181,7 @@ VALUES: Final[dict[str, Callable[[], Any]]] = {
     "pd.Series": lambda: pd.Series([0.5, 0.501]),
     "pd.Series of NA": lambda: pd.Series([pd.NA, 5], dtype="Int64"),
     "pd.DataFrame()": pd.DataFrame,
-    "DataFrame of pairs": lambda: pd.DataFrame({"origin": [0], "destination": [HUGE]}),
+    "DataFrame of pairs": lambda: pd.DataFrame({"origin": [0], "destination": [HUGE]}, dtype=object),
     "DataFrame of labels": lambda: pd.DataFrame({"origin": [0, None], "destination": [0, 0]}),
     "DataFrame of positions": lambda: pd.DataFrame({"lng": [0.5], "lat": [0.5]}),
     "Point": lambda: POINT,
@@ -207,7 +207,9 @@ VALUES: Final[dict[str, Callable[[], Any]]] = {
     "GeoSeries of polygons": lambda: series(SQUARE, BOW),
     "GeoSeries of everything": lambda: series(POINT, SQUARE, shapely.LineString([(0, 0), (1, 1)]), None),
     "GeoDataFrame": lambda: gpd.GeoDataFrame({"speed": [5.0], "travel_time": [60]}, geometry=[SQUARE], crs=4326),
-    "GeoDataFrame of bows": lambda: gpd.GeoDataFrame({"kph": [HUGE], "travel_time": [-1]}, geometry=[BOW], crs=4326),
+    "GeoDataFrame of bows": lambda: gpd.GeoDataFrame(
+        {"kph": pd.Series([HUGE], dtype=object), "travel_time": [-1]}, geometry=[BOW], crs=4326
+    ),
     "GeoDataFrame of nothing": lambda: gpd.GeoDataFrame({"travel_time": [None]}, geometry=[None], crs=4326),
     "GeoDataFrame without geometry": lambda: gpd.GeoDataFrame({"a": [1]}),
     "GeoDataFrame, columns twice": lambda: gpd.GeoDataFrame(

@@ -261,6 +261,7 @@ def server(app: ASGIApp, certificate: Path | None, key: Path | None, options: Op
     config = uvicorn.Config(
         app,
         http=http,
+        loop="asyncio",  # `_Server` waits for connections as its loop does; uvicorn would take uvloop where it is
         ws="none",
         lifespan="on",
         log_config=None,
