@@ -142,6 +142,7 @@ def test_arrays_of_a_search_that_failed_are_not_used_again(helsinki: Network) ->
 def test_few_are_kept(helsinki: Network, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workspaces, "_MOST_IDLE_BYTES", 0)
     topology = helsinki.road_graph(as_transportation("walking")).topology
+    workspaces._CLIMBS.of(topology, None, deque).clear()  # those of earlier tests
     with workspaces.climbs(topology), workspaces.climbs(topology):
         pass
     assert len(workspaces._CLIMBS.of(topology, None, deque)) == 1

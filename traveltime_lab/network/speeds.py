@@ -183,6 +183,15 @@ def _as_float(value: Any) -> float:
         return math.nan
 
 
+def _as_series(given: Mapping[Any, float]) -> pd.Series:
+    """Return a mapping as a column of objects."""
+    try:
+        labels = pd.Index(list(given), tupleize_cols=False)
+    except OverflowError:  # pandas 3.0 finds no type for integers beyond those of float64
+        labels = pd.Index(list(given), dtype=object, tupleize_cols=False)
+    return pd.Series(list(given.values()), labels, dtype=object)
+
+
 def _looked_up(
     given: Mapping[Any, float] | pd.Series, keys: AnyArray, name: str, kind: str, value: _Value = _SPEED
 ) -> tuple[IndexArray, FloatArray]:
@@ -191,7 +200,7 @@ def _looked_up(
         got = f"{type(given).__name__} {given!r}"
         msg = f"{name} must map each {kind} to a {value.name}, as a dict or a Series; got {got}"
         raise InputError(msg)
-    series = given if isinstance(given, pd.Series) else pd.Series(dict(given), dtype=object)
+    series = given if isinstance(given, pd.Series) else _as_series(given)
     if not series.index.is_unique:
         msg = f"{name} has the {kind} {plain(series.index[series.index.duplicated()][0])!r} more than once"
         raise InputError(msg)
