@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-import os
+import functools
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -16,21 +16,48 @@ sys.path.insert(0, str(FOLDER))
 sys.path.insert(0, str(FOLDER.parent / "docs" / "_extensions"))
 
 from gallery import drawings
+from jupyter_client.provisioning import local_provisioner
 from looks import SHARE, difference
+
+from tests.support import forked_kernels
 
 #: Type of the output that shows a widget.
 WIDGET = "application/vnd.jupyter.widget-view+json"
+#: Notebooks whose kernel is not forked.
+OWN_START = ("01-quick-start",)
+
+
+@functools.cache
+def _server(session: pytest.Session) -> forked_kernels.Server | None:
+    """Return what forks the kernels of this process, None for one or two notebooks."""
+    notebooks = {
+        item.path
+        for item in session.items
+        if item.path.suffix == ".ipynb"
+    }
+    if sys.platform != "linux" or len(notebooks) < 3:
+        return None
+    server = forked_kernels.Server()
+    session.config.add_cleanup(server.close)
+    return server
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_setup(item: pytest.Item) -> Iterator[Any]:
-    """Start kernels without MPLBACKEND, which would keep figures out of the outputs of cells."""
-    backend = os.environ.pop("MPLBACKEND", None)
-    try:
+    """
+    Start kernels without MPLBACKEND, which would keep figures out of the outputs of cells.
+
+    Those of several notebooks are forked on Linux, but for the quick start, whose kernel starts as that of a reader.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("MPLBACKEND", raising=False)
+        if item.path.stem not in OWN_START and (
+            server := _server(item.session)
+        ):
+            patch.setattr(
+                local_provisioner, "launch_kernel", server.launch
+            )
         return (yield)
-    finally:
-        if backend is not None:
-            os.environ["MPLBACKEND"] = backend
 
 
 @pytest.hookimpl(wrapper=True)

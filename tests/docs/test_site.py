@@ -362,9 +362,10 @@ def test_cells_with_a_picture_have_to_draw(tmp_path: Path) -> None:
         shutil.copyfile(ROOT / name, tmp_path / name)
     nbformat.write(notebook, tmp_path / "notebooks" / "some.ipynb")
     options = "--import-mode=importlib", "--nbval-lax", "--nbval-current-env", "-rA", "-p", "no:cacheprovider"
+    own = {"MPLBACKEND": "agg", "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "--rootdir=.", *options, "notebooks"],
-        cwd=tmp_path, env={**os.environ, "MPLBACKEND": "agg"}, capture_output=True, text=True, timeout=300, check=False,
+        cwd=tmp_path, env={**os.environ, **own}, capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     found = dict(reversed(each) for each in re.findall(r"^(PASSED|FAILED) .*::(Cell \d)", done.stdout, re.MULTILINE))
     assert [found.get(f"Cell {i}") == "PASSED" for i in range(7)] == [True, True, False, False, True, False, False], (
