@@ -347,6 +347,7 @@ TARGETS = [
     }, share=0.3),
     Target("CloseStreets", changing("CloseStreets"), lambda w: {"edges": 0}, share=0.5),
     Target("ReopenStreets", changing("ReopenStreets"), lambda w: {"edges": 0}, share=0.5),
+    Target("AddCycleTrack", changing("AddCycleTrack"), lambda w: {"edges": 0}, share=0.5),
     Target("SetSpeed", changing("SetSpeed"), lambda w: {"edges": 0, "kph": 20}, share=0.5),
     Target("AddStreet", changing("AddStreet"), lambda w: {
         "line": [(0.5, 0.5), (0.501, 0.5015)], "speeds": {"walking": 5}}, share=0.5),
@@ -404,6 +405,7 @@ TARGETS = [
     }, share=0.02),
     Target("Network.explore", lambda w: w.network.explore, lambda w: {"origins": w.home}, share=0.02),
     Target("Network.stops_frame", lambda w: w.network.stops_frame, lambda w: {}),
+    Target("Network.stress_islands", lambda w: w.network.stress_islands, lambda w: {}),
     Target("Network.routes_frame", lambda w: w.network.routes_frame, lambda w: {"date": "2026-01-12"}),
     Target("Network.trips_frame", lambda w: w.network.trips_frame, lambda w: {"date": "2026-01-12"}),
     Target("Network.report service", lambda w: w.network.report().service, lambda w: {"week": "2026-01-12"}),

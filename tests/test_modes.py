@@ -73,6 +73,7 @@ def test_defaults_are_the_contract_ones() -> None:
         "direct_walking_time": None,
         "headways": "exact",
         "headway_draws": 20,
+        "max_stress": None,
         "headway_seed": 0,
     }
     assert dataclasses.asdict(Snapping()) == {

@@ -137,6 +137,9 @@ from .scenarios.file import (
     save_changes as save_changes,
 )
 from .scenarios.street_changes import (
+    AddCycleTrack as AddCycleTrack,
+)
+from .scenarios.street_changes import (
     AddStreet as AddStreet,
 )
 from .scenarios.street_changes import (

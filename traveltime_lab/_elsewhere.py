@@ -87,6 +87,7 @@ ARGUMENTS: Final[Mapping[str, str]] = {
     "window": "departure_time_window time_window range",
     "walking_speed": "speed_walking walk_speed walking_kph",
     "cycling_speed": "speed_cycling bike_speed cycle_speed cycling_kph",
+    "max_stress": "max_lts lts max_bike_traffic_stress stress",
     "resolution": "res h3_resolution precision",
     "k": "num n n_nearest num_pois maxitems n_neighbors",
     "gtfs": "gtfs_path gtfs_paths feed feeds",

@@ -28,6 +28,8 @@ MAX_CHANGES: Final = 1_000
 #: Maximum number of draws of random headways (assumed: each is a timetable of its own), and largest seed.
 MAX_DRAWS: Final = 1_000
 MAX_SEED: Final = 2**32 - 1
+#: Highest level of traffic stress: Mekuria, Furth, Nixon 2012.
+MAX_STRESS: Final = 4
 #: Slowest and fastest walking speed in km/h (assumed: slower than with a walking frame, faster than most runners).
 WALKING_SPEEDS_KPH: Final = (0.5, 20.0)
 #: Slowest and fastest cycling speed in km/h: that of pushing a bicycle (bicycle.lua of OSRM), and (assumed) faster than

@@ -16,6 +16,7 @@ MEMBERS: dict[str, dict[str, list[str]]] = {
             "nodes_frame",
             "edges_frame",
             "stops_frame",
+            "stress_islands",
             "routes_frame",
             "trips_frame",
         ],

@@ -131,6 +131,10 @@ MAKERS: dict[str, Maker] = {
     "CloseStreets": lambda draw, net: tl.CloseStreets(**_rows(draw, net)),
     "ReopenStreets": lambda draw, net: tl.ReopenStreets(**_rows(draw, net)),
     "SetSpeed": lambda draw, net: tl.SetSpeed(**_rows(draw, net), factor=draw(st.sampled_from([0.5, 2.0, 1 / 3]))),
+    "AddCycleTrack": lambda draw, net: tl.AddCycleTrack(
+        **{name: value for name, value in _rows(draw, net).items() if name != "modes"},
+        direction=draw(st.sampled_from(["both", "forward", "backward"])),
+    ),
     "AddStreet": lambda draw, net: tl.AddStreet(
         _line(draw, net), draw(st.fixed_dictionaries({"walking": st.just(5)}, optional={"driving": st.just(30)})),
         joins=draw(st.sampled_from(["crossings", "ends"])), name=draw(st.sampled_from(["", "New"])),

@@ -17,6 +17,7 @@ import networkx as nx
 import numpy as np
 import shapely
 
+from tests.support.oracle_stress import StressOracle
 from traveltime_lab.kernels.street.nearest import Near
 from traveltime_lab.network.network import Network
 from traveltime_lab.streets import costs
@@ -57,8 +58,10 @@ class StreetOracle:
         boarding_time: int = 0,
         moment: dt.datetime | None = None,
         own_kph: float | None = None,
+        max_stress: int | None = None,
     ) -> None:
         self.network = network
+        stress = None if max_stress is None else StressOracle(network.tables)
         #: Speed of walking between points and streets: that of the walker, or 5 km/h.
         self.off_street_kph = own_kph if own_kph is not None and mode.startswith("walking") else 5.0
         self.base = mode.removesuffix("+ferry")
@@ -89,6 +92,8 @@ class StreetOracle:
                     elif kph > 4.0:  # otherwise the bicycle is pushed
                         kph = max(kph * (own_kph / 15.0), 4.0)
                 d = 2 * edge + side
+                if stress is not None and stress.street(d) > max_stress:
+                    continue
                 if self.base == "driving":
                     kph /= 1.0 + (multiplier - 1.0) * shares[t.edge_use[edge]]
                 elif t.has_slopes:
@@ -97,6 +102,8 @@ class StreetOracle:
                 self.is_destination[d] = self.base == "driving" and access == ACCESS_DESTINATION
                 self.is_ferry[d] = bool(use["is_ferry"])
                 self.is_roundabout[d] = bool(use["is_roundabout"])
+        #: Directed edges that lead up to a crossing which is too much.
+        self.stops = {d for d in self.traversal if stress is not None and stress.crossing(d) > max_stress}
         self.leaving: dict[int, list[int]] = {}
         for d in self.traversal:
             self.leaving.setdefault(self.tail(d), []).append(d)
@@ -243,6 +250,8 @@ class StreetOracle:
         """Return the states that may follow, with milliseconds from the start of one edge to that of the next."""
         d, history, entered = state
         found = []
+        if d in self.stops:
+            return []
         for f in self.leaving.get(self.tail(d ^ 1), []):
             ms = self.turn(d, f)
             if ms is None or not self._allowed(history, f):

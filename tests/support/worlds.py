@@ -120,6 +120,7 @@ def recut(tables: StreetTables, seed: int) -> StreetTables:
         path = [directed(int(d)) for d in t.restriction_edges[t.restriction_indptr[i] : t.restriction_indptr[i + 1]]]
         paths.append([path[0][-1], *itertools.chain(*path[1:-1]), path[-1][0]])
     more = np.array(new_nodes).reshape(-1, 2)
+    pairs = t.edge_stress.reshape(-1, 2) if t.has_stress else t.edge_stress
     order = np.argsort(node_place)
 
     def of_nodes(values: np.ndarray, new: Any) -> np.ndarray:
@@ -143,6 +144,7 @@ def recut(tables: StreetTables, seed: int) -> StreetTables:
         uses=pd.concat([t.uses, turned], ignore_index=True).astype(t.uses.dtypes.to_dict()),
         restriction_indptr=np.cumsum([0, *map(len, paths)]).astype(np.int64),
         restriction_edges=np.array(list(itertools.chain(*paths)), np.int32),
+        edge_stress=np.where(backwards[:, None], pairs[edge, ::-1], pairs[edge]).ravel() if t.has_stress else pairs,
     )
 
 

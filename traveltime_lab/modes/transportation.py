@@ -20,6 +20,7 @@ from traveltime_lab.limits import (
     MAX_DRAWS,
     MAX_OPTION_S,
     MAX_SEED,
+    MAX_STRESS,
     WALKING_SPEEDS_KPH,
 )
 from traveltime_lab.modes.options import flag, guess, listed, number, one_of, subset, whole
@@ -134,14 +135,18 @@ class Transportation:
         ``headways="random"`` only: number of draws, from 1 to 1,000.
     headway_seed : int, default 0
         ``headways="random"`` only: the draws are functions of this number, from 0 to 4,294,967,295.
+    max_stress : {1, 2, 3, 4}, optional
+        Cycling types: the highest level of traffic stress that is accepted; see `Network.edges_frame`. Streets above it
+        are closed, and so are crossings above it without signals: one gets as far as the crossing. By default, and with
+        4, all streets are open. Streets whose level is not known count as 4.
 
     Raises
     ------
     ModeError
         If the type or a value is unknown, or an option does not apply to the type.
     LimitError
-        If a number is negative, a time above 86,400 seconds, `max_changes` above 1,000, or a speed or number of draws
-        out of range.
+        If a number is negative, a time above 86,400 seconds, `max_changes` above 1,000, or a speed, number of draws or
+        level of stress out of range.
     UnsupportedError
         If `disable_border_crossing` is True.
 
@@ -190,6 +195,7 @@ class Transportation:
     headways: str = "exact"
     headway_draws: int = 20  # assumed
     headway_seed: int = 0
+    max_stress: int | None = None
 
     def __post_init__(self) -> None:
         """Check and normalise every field."""
@@ -210,6 +216,7 @@ class Transportation:
             "headways": one_of(self.headways, HEADWAYS, "headways"),
             "headway_draws": whole(self.headway_draws, "headway_draws", "draws", MAX_DRAWS),
             "headway_seed": whole(self.headway_seed, "headway_seed", "", MAX_SEED),
+            "max_stress": None if self.max_stress is None else whole(self.max_stress, "max_stress", "", MAX_STRESS),
         }
         values |= {option: whole(getattr(self, option), option, "seconds", MAX_OPTION_S) for option in _SECONDS}
         if self.direct_walking_time is not None:
@@ -220,6 +227,8 @@ class Transportation:
             if values[option] != _DEFAULTS[option] and kind not in types:
                 raise _misplaced(option, kind, values[option])
         _check_draws(values)
+        if values["max_stress"] == 0:
+            raise LimitError("max_stress must be 1 or more; got 0.")
         if values["disable_border_crossing"]:
             raise UnsupportedError("disable_border_crossing=True: networks carry no country borders in this version.")
         for option, value in values.items():
@@ -265,6 +274,11 @@ class Transportation:
         own: float | None = getattr(self, row.street.speed_option)
         kph = row.kph if own is None else own
         return None if kph == row.street.usual_kph else kph
+
+    @property
+    def stress_limit(self) -> int | None:
+        """The highest level of traffic stress that is accepted, None if all are."""
+        return None if self.max_stress == MAX_STRESS else self.max_stress
 
     @property
     def access(self) -> Transportation:

@@ -18,6 +18,7 @@ import shapely
 from traveltime_lab._arrays import Int32Array, Int64Array, indptr_of
 from traveltime_lab.crs import LocalFrame, line_length_m
 from traveltime_lab.errors import CrsError, DataError, InputError
+from traveltime_lab.network import stress
 from traveltime_lab.network.attrs import LateDict
 from traveltime_lab.network.water import WaterBodies
 from traveltime_lab.runtime.warnings import warn
@@ -76,6 +77,14 @@ def edges_frame(self: NetworkData) -> gpd.GeoDataFrame:
     have factors, by which slopes lengthen times: ``walking_slope_factor_forward`` and the like; see
     `add_elevation`.
 
+    Networks of OpenStreetMap data have levels of traffic stress for cycling, 1 (calm) to 4: ``stress_forward`` and
+    ``stress_backward`` are those of the street in each direction, ``crossing_stress_forward`` and ``_backward`` those
+    of crossing a busier street without signals at its end (0 for none), ``stress`` is the highest of them, and
+    ``stress_reason`` says what it follows from. 0 is for directions that are closed to cycling, and for streets of
+    which nothing is known. ``stress_code_forward`` and ``_backward`` are the facts as numbers. A level of 1 to 4 that
+    is changed in ``stress_forward`` or ``stress_backward`` is that of a network built from the tables; changes in the
+    other columns of stress are ignored.
+
     Turn restrictions, water, time zone and attribution are in ``attrs``. ``build_network((nodes, edges))`` makes a
     network of both tables again. Rows may be removed and values changed, but the index of each table names its
     rows: keep it.
@@ -107,6 +116,8 @@ def edges_frame(self: NetworkData) -> gpd.GeoDataFrame:
         for name in SLOPE_FACTORS:
             for side, way in enumerate(("forward", "backward")):
                 frame[f"{name}_{way}"] = getattr(t, name)[side::2]
+    for column, values in stress.columns(t).items():
+        frame[column] = values
     water, frame_xy, timezone = self.water, self.frame, self.timezone
     is_left_hand, attribution = self.is_left_hand, self.attribution
     lost = {"places": len(t.places), "feeds": 0 if self.timetable is None else len(self.timetable.feeds)}
@@ -181,6 +192,7 @@ def tables_of(nodes: Any, edges: Any, *, has_feeds: bool) -> tuple[StreetTables,
     try:
         tables = _plain_tables(nodes, edges, edge_from, edge_to)
         check_consistent(tables)
+        tables = stress.with_levels_of(tables, edges)
     except (ValueError, TypeError, OverflowError) as error:
         raise InputError(f"nodes and edges are not those of a network: {error}") from error
     kept = edges.attrs.get(KEY)
@@ -247,6 +259,7 @@ def _optional_arrays(edges: Any) -> dict[str, Any]:
         if edges["off_ground"].isna().any():
             raise ValueError("the column off_ground has missing values")
         found["edge_off_ground"] = edges["off_ground"].astype("boolean").to_numpy(np.bool_)
+    found |= stress.codes_of(edges)
     columns = [f"{name}_{way}" for name in SLOPE_FACTORS for way in ("forward", "backward")]
     missing = [column for column in columns if column not in edges]
     if len(missing) == len(columns):

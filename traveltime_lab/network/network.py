@@ -16,7 +16,7 @@ from traveltime_lab.errors import InputError, KeywordError
 from traveltime_lab.kernels import cache
 from traveltime_lab.modes.transportation import Transportation, as_transportation
 from traveltime_lab.moments import resolve_moment
-from traveltime_lab.network import exports, frames, prepared, prepared_file, timetable_frames, views
+from traveltime_lab.network import exports, frames, prepared, prepared_file, stress, timetable_frames, views
 from traveltime_lab.network.data import NetworkData, parts_of
 from traveltime_lab.network.file import Contents, write_file
 from traveltime_lab.network.history import History
@@ -296,6 +296,7 @@ class Network(NetworkData):
     nodes_frame = frames.nodes_frame
     edges_frame = frames.edges_frame
     stops_frame = views.stops_frame
+    stress_islands = stress.stress_islands
     routes_frame = timetable_frames.routes_frame
     trips_frame = timetable_frames.trips_frame
     plot = views.plot
@@ -396,9 +397,9 @@ class Network(NetworkData):
             ``border`` says how the border of the extract is known, and how many edges are cut there.
             ``files`` are those that the network was built from, with their dates and hashes.
             ``changes`` says what each change has done, if the network has had any, and ``elevation`` what
-            `add_elevation` has found. ``updates`` counts the live updates by what became of them. The methods
-            ``service``, ``expiry``, ``stops_off_streets`` and ``islands`` return tables of departures by hour, of the
-            days left of each feed, and of stops and streets to look at.
+            `add_elevation` has found. ``updates`` counts live updates by what became of them. ``stress`` of cycling has
+            kilometres by level of traffic stress, and islands of low stress. The methods ``service``, ``expiry``,
+            ``stops_off_streets`` and ``islands`` return departures by hour, days left, and stops and streets to check.
         """
         facts = Report.of(self)
         if "files" in facts:
@@ -413,7 +414,7 @@ class Network(NetworkData):
         facts["attribution"] = self.attribution
         facts["fingerprint"] = self.fingerprint
         facts["prepared_for"] = prepared.as_fact(self.prepared, self._prepared_before)
-        facts["modes"] = connectivity(self.streets)
+        facts["modes"] = stress.with_facts(connectivity(self.streets), self.streets)
         if self.transit is not None:
             facts["timetable"] = timetable_facts(self.transit)
             day = self.transit.typical_day

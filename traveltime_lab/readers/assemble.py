@@ -8,7 +8,7 @@ import itertools
 import logging
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from traveltime_lab.errors import InputError
 from traveltime_lab.modes.table import BASE_MODES, STREET_MODES
 from traveltime_lab.readers.attributes import TagValue, members_of, outside_ids, tag_text, to_lnglat
 from traveltime_lab.readers.osm import node_tags, tags
+from traveltime_lab.readers.osm.stress import KEYS, by_side_of_traffic, codes
 from traveltime_lab.streets.tables import (
     ACCESS_DESTINATION,
     ACCESS_NO,
@@ -36,6 +37,7 @@ LARGEST_GAP_M = 50.0
 SAME_POSITION_DEG = 1e-7
 #: Largest number of combinations of tags that are interpreted for an edge that osmnx merged from several ways.
 MOST_COMBINATIONS = 32
+_RELEVANT = frozenset(tags.RELEVANT_KEYS)
 _ONE_WAY = frozenset({"yes", "true", "1", "f"})
 _ONE_WAY_BACK = frozenset({"-1", "reverse", "t"})
 
@@ -177,6 +179,8 @@ def assemble(streets: StreetColumns, *, keeps_tags: bool) -> StreetTables:
     kept: list[int] = []
     use_of: list[int] = []
     flips: list[bool] = []
+    stress: list[list[int]] = []
+    known_stress: dict[tuple[Any, ...], list[int]] = {}
     dropped = {"edges_without_use": 0, "edges_without_length": 0}
     for row in np.flatnonzero(~is_copy):
         if streets.u[row] == streets.v[row] and length_m[row] == 0.0:
@@ -192,12 +196,17 @@ def assemble(streets: StreetColumns, *, keeps_tags: bool) -> StreetTables:
             flip = not flip
         edge_tags = streets.tags[row] if oneway is None else {**streets.tags[row], "oneway": oneway}
         ferry_m = way_length_m.get(streets.way_ids[row], length_m[row]) if edge_tags.get("route") == "ferry" else None
-        use = uses.add(edge_tags, *((backward, forward) if flip else (forward, backward)), ferry_m)
+        read = {key: value for key, value in edge_tags.items() if key in _RELEVANT}
+        use = uses.add(read, *((backward, forward) if flip else (forward, backward)), ferry_m)
         if use is None:
             dropped["edges_without_use"] += 1
             continue
         kept.append(int(row))
         use_of.append(use)
+        about = tuple(sorted((key, value) for key, value in edge_tags.items() if key in KEYS))
+        if about not in known_stress:
+            known_stress[about] = _stress(dict(about))
+        stress.append(known_stress[about])
         flips.append(flip)
     report.update(dropped)
     if not kept:
@@ -206,7 +215,11 @@ def assemble(streets: StreetColumns, *, keeps_tags: bool) -> StreetTables:
             "'highway', or give speeds such as 'driving_kph'."
         )
     logger.info("graphs edges=%d dropped=%s merged=%d", len(kept), dropped, report["mirrored_edges_merged"])
-    return _tables(streets, np.array(kept), np.array(use_of, np.int32), np.array(flips), length_m, uses, report)
+    found = _tables(streets, np.array(kept), np.array(use_of, np.int32), np.array(flips), length_m, uses, report)
+    both = np.array(stress, np.uint16).reshape(-1, 2, 2)
+    places = found.coord_lng[found.coord_indptr[:-1]], found.coord_lat[found.coord_indptr[:-1]]
+    # Without classes of streets nothing is known of any.
+    return replace(found, edge_stress=by_side_of_traffic(both, *places)) if both.any() else found
 
 
 def _tables(
@@ -261,6 +274,29 @@ def _is_off_ground(edge_tags: Mapping[str, TagValue]) -> bool:
     return False
 
 
+def _stress(edge_tags: Mapping[str, TagValue]) -> list[int]:
+    """
+    Return the numbers for the traffic stress of an edge, in both directions, where traffic keeps right and left.
+
+    An edge that osmnx has merged from several ways has the numbers of the highest level; one without a class has 0.
+    """
+    if "highway" not in edge_tags and "route" not in edge_tags:
+        return [0] * 4
+    found = []
+    for combination in itertools.islice(itertools.product(*_choices(edge_tags)), MOST_COMBINATIONS):
+        chosen = dict(combination)
+        found.append((*codes(chosen), *codes(chosen, is_left_hand=True)))
+    return [max(each, key=lambda code: (code & 7, code)) for each in zip(*found, strict=True)]
+
+
+def _choices(edge_tags: Mapping[str, TagValue]) -> list[list[tuple[str, str]]]:
+    """Return each key with each of its values."""
+    return [
+        [(key, text) for text in ([value] if isinstance(value, str) else value)]
+        for key, value in sorted(edge_tags.items())
+    ]
+
+
 class _Uses:
     """Distinct interpretations of tags and of speeds given by the user."""
 
@@ -286,12 +322,8 @@ class _Uses:
 
 def _interpret(edge_tags: Mapping[str, TagValue], ferry_m: float | None) -> dict[str, Any] | None:
     """Return the use that the tags allow; an edge merged from several ways allows only what all of them allow."""
-    choices = [
-        [(key, text) for text in ([value] if isinstance(value, str) else value)]
-        for key, value in sorted(edge_tags.items())
-    ]
     found = []
-    for combination in itertools.islice(itertools.product(*choices), MOST_COMBINATIONS):
+    for combination in itertools.islice(itertools.product(*_choices(edge_tags)), MOST_COMBINATIONS):
         use = tags.interpret(dict(combination), length_m=ferry_m)
         if use is None:
             return None

@@ -18,6 +18,7 @@ from traveltime_lab.crs import wrap_degrees
 from traveltime_lab.errors import CoordinateError, CrsError, InputError, LimitError
 from traveltime_lab.modes.table import BASE_MODES
 from traveltime_lab.readers.osm import node_tags, tags
+from traveltime_lab.readers.osm.stress import STRESS_KEYS
 
 #: A tag of a way, with several values if a simplified edge merges several ways.
 TagValue = str | tuple[str, ...]
@@ -26,7 +27,12 @@ TagValue = str | tuple[str, ...]
 SPEED_COLUMNS = tuple(f"{mode}_kph" for mode in BASE_MODES)
 _MISSING_TAGS = frozenset({"", "nan", "none"})
 #: Keys that `node_tags.node_flags` reads.
-_NODE_KEYS = frozenset({*node_tags.NODE_KEYS, *tags.RELEVANT_KEYS, "bollard", "kerb", "maxheight"})
+_NODE_KEYS = frozenset(
+    {*node_tags.NODE_KEYS, *tags.RELEVANT_KEYS, "bollard", "kerb", "maxheight"}
+    | {"crossing", "crossing:signals", "crossing:island"}
+)
+#: Keys that are read of ways.
+_WAY_KEYS = frozenset({*tags.RELEVANT_KEYS, *STRESS_KEYS})
 
 
 # Reading -------------------------------------------------------------------------------------------------------------
@@ -87,7 +93,7 @@ def way_tags_of(attributes: Mapping[Hashable, Any]) -> dict[str, TagValue]:
     """Return the relevant tags of a way, except ``oneway``."""
     found: dict[str, TagValue] = {}
     for key, value in attributes.items():
-        if key == "oneway" or key not in tags.RELEVANT_KEYS:
+        if key == "oneway" or key not in _WAY_KEYS:
             continue
         texts = tuple(dict.fromkeys(text for text in map(tag_text, members_of(value)) if text not in _MISSING_TAGS))
         if texts:

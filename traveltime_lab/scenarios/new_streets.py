@@ -19,6 +19,7 @@ from traveltime_lab.errors import InputError
 from traveltime_lab.modes.table import BASE_MODES, STREET_MODES
 from traveltime_lab.scenarios.selection import edges_in_box, lines_of
 from traveltime_lab.scenarios.street_changes import AddStreet
+from traveltime_lab.streets import stress
 from traveltime_lab.streets.layer import bounds_of
 from traveltime_lab.streets.tables import ACCESS_NO, ACCESS_YES, USE_DTYPES, StreetTables
 
@@ -315,6 +316,9 @@ def _appended(
         row[f"{mode}_kph_backward"] = 0.0 if change.oneway and STREET_MODES[mode].keeps_to_oneway else kph
     lowest = min(0, int(t.edge_way_id.min(initial=0)))
     counts = [len(line) for line in lines]
+    arrays = t.optional_arrays(np.concatenate([np.arange(t.edge_from.size), np.full(n, -1)]))
+    if t.has_stress:
+        arrays["edge_stress"][2 * t.edge_from.size :] = _stress_of(change)
     return replace(
         t,
         edge_from=np.concatenate([t.edge_from, [start for start, _, _ in pieces]]).astype(np.int32),
@@ -328,5 +332,13 @@ def _appended(
         coord_lat=np.concatenate([t.coord_lat, *(line[:, 1] for line in lines)]),
         uses=pd.concat([t.uses, pd.DataFrame([row]).astype(USE_DTYPES)], ignore_index=True).astype(USE_DTYPES),
         names=names,
-        **t.optional_arrays(np.concatenate([np.arange(t.edge_from.size), np.full(n, -1)])),
+        **arrays,
     )
+
+
+def _stress_of(change: AddStreet) -> int:
+    """Return the number of a new street for ``edge_stress``: what is assumed for its class, if cars drive there."""
+    usual = stress.CLASSES.get(change.highway.removesuffix("_link"))
+    if usual is None or not change.speeds.get("driving"):
+        return stress.Facts(stress.PATH).packed()
+    return usual.usual(is_oneway=bool(change.oneway)).packed()

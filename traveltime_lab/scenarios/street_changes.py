@@ -39,7 +39,6 @@ class Selection(Change):
     polygon: Any = None
     ways: Any = ()
     edges: Any = ()
-    modes: Any = BASE_MODES
     streets: Any = field(default=(), kw_only=True)
     near: Any = field(default=(), kw_only=True)
     distance: float | None = field(default=None, kw_only=True)
@@ -52,7 +51,6 @@ class Selection(Change):
             polygon=None if self.polygon is None else polygon_of(self.polygon),
             ways=integers(self.ways, "ways"),
             edges=edges(self.edges, "edges"),
-            modes=modes(self.modes),
             streets=() if self._is_none(self.streets) else texts(self.streets, "streets"),
             near=() if self._is_none(self.near) else places_of(self.near),
             beside=a_number(self.beside, "beside", 0.0, MOST_BESIDE_M, "metres"),
@@ -72,9 +70,21 @@ class Selection(Change):
         return value is None or (isinstance(value, list | tuple) and not value)
 
 
+@dataclass(frozen=True)
+class OfModes(Selection):
+    """Streets, and the modes for which they change."""
+
+    modes: Any = BASE_MODES
+
+    def __post_init__(self) -> None:
+        """Check the selection and the modes."""
+        super().__post_init__()
+        self._put(modes=modes(self.modes))
+
+
 @explained_keywords
 @dataclass(frozen=True)
-class CloseStreets(Selection):
+class CloseStreets(OfModes):
     """
     Close streets to some modes.
 
@@ -144,7 +154,7 @@ class CloseStreets(Selection):
 
 @explained_keywords
 @dataclass(frozen=True)
-class ReopenStreets(Selection):
+class ReopenStreets(OfModes):
     """
     Reopen streets that `CloseStreets` has closed, as if it had not.
 
@@ -167,7 +177,7 @@ class ReopenStreets(Selection):
 
 @explained_keywords
 @dataclass(frozen=True)
-class SetSpeed(Selection):
+class SetSpeed(OfModes):
     """
     Give streets other speeds.
 
@@ -221,6 +231,53 @@ class SetSpeed(Selection):
             self._put(kph=a_number(self.kph, "kph", MIN_KPH, MAX_KPH, "km/h"))
         if self.factor is not None:
             self._put(factor=a_number(self.factor, "factor", 0.01, 100.0, "times the speed"))
+
+
+@explained_keywords
+@dataclass(frozen=True)
+class AddCycleTrack(Selection):
+    """
+    Build cycle tracks along streets: their traffic stress becomes 1, whatever it was.
+
+    Crossings stay as they are, and so do speeds. A network with the change equals one of OpenStreetMap data in which
+    the streets have the tag ``cycleway=track``.
+
+    Parameters
+    ----------
+    polygon : Polygon, MultiPolygon, GeoDataFrame or GeoSeries, optional
+        Build along every street that meets it, from junction to junction; no ferries.
+    ways, edges : int or sequence of int, default ()
+        As in `CloseStreets`.
+    direction : {"both", "forward", "backward"}, default "both"
+        For cyclists along the line of the edge in `Network.edges_frame` (``"forward"``), against it, or in each
+        direction in which cars drive. A track against a one-way street opens it to cycling in that direction.
+    streets, near, distance, beside
+        As in `CloseStreets`.
+    name : str, default ""
+        A name for reports.
+
+    See Also
+    --------
+    Transportation : `max_stress` is the highest level that a cyclist accepts.
+    AddStreet : A path of its own, where there is no street.
+
+    Examples
+    --------
+    >>> network = tl.sample_network()
+    >>> tracks = network.with_changes(
+    ...     tl.AddCycleTrack(streets="Avenida Ipiranga")
+    ... )
+    >>> edges = tracks.edges_frame().query("name == 'Avenida Ipiranga'")
+    >>> int(edges["stress_forward"].max())
+    1
+    """
+
+    direction: Literal["both", "forward", "backward"] = "both"
+
+    def __post_init__(self) -> None:
+        """Check selection and direction."""
+        super().__post_init__()
+        one_of(self.direction, "direction", ("both", "forward", "backward"))
 
 
 @explained_keywords

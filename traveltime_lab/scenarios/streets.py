@@ -18,16 +18,19 @@ from traveltime_lab.scenarios.selection import selected
 from traveltime_lab.scenarios.street_changes import (
     MAX_KPH,
     MIN_KPH,
+    AddCycleTrack,
     AddStreet,
     CloseStreets,
+    OfModes,
     ReopenStreets,
     Selection,
     SetSpeed,
 )
+from traveltime_lab.streets import stress
 from traveltime_lab.streets.tables import ACCESS_NO, CLOSED_BY_CHANGE, StreetTables
 
 #: Changes of streets.
-KINDS = (CloseStreets, ReopenStreets, SetSpeed, AddStreet)
+KINDS = (CloseStreets, ReopenStreets, SetSpeed, AddCycleTrack, AddStreet)
 
 
 def with_names(tables: StreetTables, change: Change) -> Change:
@@ -57,7 +60,11 @@ def apply(tables: StreetTables, change: Change) -> tuple[StreetTables, str]:
         how = f"factor {change.factor:g}" if change.kph is None else f"{change.kph:g} km/h"
         done = f"{how} for {_and(change.modes)}"
         changed, is_other = with_uses(tables, chosen, lambda uses: _with_speeds(uses, change))
+    elif isinstance(change, AddCycleTrack):
+        done = "cycle tracks built" + ("" if change.direction == "both" else f" {change.direction}")
+        changed, is_other = _with_tracks(tables, chosen, change)
     else:
+        assert isinstance(change, OfModes)
         closes = isinstance(change, CloseStreets)
         done = f"{'closed' if closes else 'reopened'} to {_and(change.modes)}"
         changed, is_other = with_uses(tables, chosen, lambda uses: _with_access(uses, change.modes, closes=closes))
@@ -128,6 +135,34 @@ def _numbered(edge_use: AnyArray, n_before: int) -> tuple[Int64Array, Int64Array
     number = np.full(int(rows.max()) + 1, -1, np.int64)
     number[rows] = np.arange(rows.size)
     return rows, number[edge_use]
+
+
+def _with_tracks(tables: StreetTables, edges: IndexArray, change: AddCycleTrack) -> tuple[StreetTables, BoolArray]:
+    """Return tables with cycle tracks along some edges, and which edges have other stress or uses than before."""
+    if not tables.has_stress:
+        raise InputError(
+            f"{change.title} needs levels of traffic stress, which this network does not have; build it again from "
+            "OpenStreetMap data, or from tables with the column 'highway'"
+        )
+    codes = tables.edge_stress.reshape(-1, 2).copy()
+    changed, is_opened = tables, np.zeros(tables.edge_from.size, np.bool_)
+    for side, way in enumerate(("forward", "backward")):
+        if change.direction not in ("both", way):
+            continue
+        is_driven = (tables.uses[f"driving_kph_{way}"].to_numpy() > 0)[tables.edge_use[edges]]
+        rows = edges if change.direction == way else edges[is_driven]
+        codes[rows, side] = stress.with_track(codes[rows, side])
+        if change.direction == way:
+            changed, is_opened = with_uses(tables, edges, lambda uses, way=way: _opened(uses, way))  # type: ignore[misc]
+    is_other = (codes != tables.edge_stress.reshape(-1, 2)).any(axis=1)
+    return replace(changed, edge_stress=codes.ravel()) if is_other.any() else changed, is_other | is_opened
+
+
+def _opened(uses: pd.DataFrame, way: str) -> pd.DataFrame:
+    """Return uses that are open to cycling in a direction, at the speed of the other one."""
+    own, other = (f"cycling_kph_{each}" for each in (way, "backward" if way == "forward" else "forward"))
+    uses[own] = np.where(uses[own] > 0, uses[own], uses[other])
+    return uses
 
 
 def _with_access(uses: pd.DataFrame, modes: tuple[str, ...], *, closes: bool) -> pd.DataFrame:

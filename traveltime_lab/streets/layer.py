@@ -151,11 +151,12 @@ class StreetLayer:
 
 def roads_key(transportation: Transportation) -> RoadsKey:
     """Return the properties that decide which streets are open to a transportation."""
+    most = transportation.stress_limit
     return (
         transportation.base,
         transportation.uses_ferry,
         transportation.include_roads,
-        transportation.exclude_roads,
+        transportation.exclude_roads + (() if most is None else (f"stress above {most}",)),
     )
 
 

@@ -36,6 +36,9 @@ NODE_GIVE_WAY = 4
 NODE_CROSSING = 8
 NODE_LEVEL_CROSSING = 16
 NODE_TRAFFIC_CALMING = 32
+#: Crossings for people on foot or by bicycle, with signals, and with a refuge in the middle of the street.
+NODE_CROSSING_SIGNALS = 64
+NODE_REFUGE = 128
 NODE_BLOCKS_WALKING = 256
 NODE_BLOCKS_CYCLING = 512
 NODE_BLOCKS_DRIVING = 1024
@@ -199,6 +202,9 @@ class StreetTables:
         Where the streets are complete; None if it is not known.
     walking_slope_factor, cycling_slope_factor : float32 arrays of shape (2 * n_edges,) or (0,)
         Time along each directed edge divided by that on level ground; empty in networks without elevation.
+    edge_stress : uint16 array of shape (2 * n_edges,) or (0,)
+        Level of traffic stress for cycling of each directed edge, and what it follows from; see
+        `traveltime_lab.streets.stress`. Empty in networks that were saved before there was one.
     """
 
     node_osm_id: Int64Array
@@ -233,6 +239,12 @@ class StreetTables:
     extent: Extent | None = None
     walking_slope_factor: Float32Array = field(default_factory=lambda: np.zeros(0, np.float32))
     cycling_slope_factor: Float32Array = field(default_factory=lambda: np.zeros(0, np.float32))
+    edge_stress: UInt16Array = field(default_factory=lambda: np.zeros(0, np.uint16))
+
+    @property
+    def has_stress(self) -> bool:
+        """Whether levels of traffic stress are known."""
+        return self.edge_stress.size > 0
 
     @property
     def has_slopes(self) -> bool:
@@ -246,7 +258,7 @@ class StreetTables:
         Parameters
         ----------
         edges : integer array
-            Edges of these tables; -1 for a new one, which is level and on the ground.
+            Edges of these tables; -1 for a new one, which is level, on the ground, and of unknown traffic stress.
         """
         is_known = edges >= 0
         found: dict[str, Any] = {}
@@ -258,13 +270,21 @@ class StreetTables:
             for name in SLOPE_FACTORS:
                 pairs = getattr(self, name).reshape(-1, 2)[edges]
                 found[name] = np.where(is_known[:, None], pairs, np.float32(1.0)).ravel()
+        if self.has_stress:
+            pairs = self.edge_stress.reshape(-1, 2)[edges]
+            found["edge_stress"] = np.where(is_known[:, None], pairs, np.uint16(0)).ravel()
         return found
 
 
 #: Arrays of `StreetTables` with one value per directed edge, which are empty in networks without elevation.
 SLOPE_FACTORS = ("walking_slope_factor", "cycling_slope_factor")
 #: Arrays that may be empty, with the number of values per edge and their dtype.
-_OPTIONAL = {"edge_off_ground": (1, "bool"), "edge_is_cut": (1, "bool")} | dict.fromkeys(SLOPE_FACTORS, (2, "float32"))
+_OPTIONAL = {
+    "edge_off_ground": (1, "bool"),
+    "edge_is_cut": (1, "bool"),
+    **dict.fromkeys(SLOPE_FACTORS, (2, "float32")),
+    "edge_stress": (2, "uint16"),
+}
 #: Their names; empty ones are not written to files.
 OPTIONAL_ARRAYS = frozenset(_OPTIONAL)
 
@@ -372,6 +392,10 @@ def _check_optional(tables: StreetTables) -> None:
         array = getattr(tables, name)
         if not ((array >= 0.1) & (array <= 100.0)).all():
             raise ValueError(f"column {name} contains values that are not from 0.1 to 100")
+    # Level, kind and column of speed; see `traveltime_lab.streets.stress`.
+    stress = tables.edge_stress
+    if not ((stress & 7 <= 4) & (stress >> 3 & 15 <= 12) & (stress >> 7 & 7 <= 6)).all():
+        raise ValueError("column edge_stress contains values that mean no level of traffic stress")
 
 
 def _check_hours(tables: StreetTables) -> None:

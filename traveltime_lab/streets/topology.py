@@ -15,9 +15,10 @@ import numpy as np
 
 from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray, Int32Array, Int64Array, indptr_of, indptr_of_rows
 from traveltime_lab.crs import LocalFrame
+from traveltime_lab.errors import ModeError
 from traveltime_lab.kernels.street import reading, turns
 from traveltime_lab.modes.transportation import Transportation
-from traveltime_lab.streets import costs
+from traveltime_lab.streets import costs, stress
 from traveltime_lab.streets.access_zones import access_zones
 from traveltime_lab.streets.chains import Chains, chains, distinct
 from traveltime_lab.streets.components import order_by_row, strong, weak
@@ -76,7 +77,21 @@ def open_edges(tables: StreetTables, transportation: Transportation, *, before_c
     is_open = np.empty(2 * tables.edge_from.size, np.bool_)
     is_open[0::2] = (allowed & (uses[f"{base}_kph_forward"].to_numpy() > 0))[tables.edge_use]
     is_open[1::2] = (allowed & (uses[f"{base}_kph_backward"].to_numpy() > 0))[tables.edge_use]
+    most = transportation.stress_limit
+    if most is not None:
+        check_stress(tables)
+        is_open &= ~stress.above(stress.street_levels(tables), most)
     return is_open
+
+
+def check_stress(tables: StreetTables) -> None:
+    """Raise ModeError if levels of traffic stress are not known."""
+    if not tables.has_stress:
+        msg = (
+            "max_stress needs levels of traffic stress, which this network does not have; build it again from "
+            "OpenStreetMap data, or from tables with the column 'highway'"
+        )
+        raise ModeError(msg)
 
 
 def build_topology(
@@ -106,9 +121,19 @@ def build_topology(
     if transportation.street.has_turns:
         whole = _topology_of_edges(tables, is_open, frame, is_left_hand=is_left_hand, holds=holding(tables, timed))
     else:
-        whole = _topology_of_nodes(tables, is_open, transportation.base)
+        whole = _topology_of_nodes(tables, is_open, _passed(tables, is_open, transportation), transportation.base)
     closed = is_open & ~open_edges(tables, transportation)
     return _without(whole, closed) if closed.any() else whole
+
+
+def _passed(tables: StreetTables, is_open: BoolArray, transportation: Transportation) -> BoolArray:
+    """
+    Return the open directed edges that may be left at their ends.
+
+    The others lead up to a crossing of too much stress: places on them are reached, and those beyond are not.
+    """
+    most = transportation.stress_limit
+    return is_open if most is None else is_open & (stress.junction_levels(tables) <= most)
 
 
 def _without(whole: Topology, closed: BoolArray) -> Topology:
@@ -171,11 +196,15 @@ def junction_of_ends(tables: StreetTables, base: str) -> tuple[Int32Array, Int32
     return junction, node
 
 
-def _topology_of_nodes(tables: StreetTables, is_open: BoolArray, base: str) -> Topology:
-    """Build a graph whose states are nodes; a node that blocks the mode is split into one state per street."""
+def _topology_of_nodes(tables: StreetTables, is_open: BoolArray, is_passed: BoolArray, base: str) -> Topology:
+    """
+    Build a graph whose states are nodes; a node that blocks the mode is split into one state per street.
+
+    Open edges that are not passed are entered, but not left at their ends.
+    """
     state_at_start, tail = junction_of_ends(tables, base)
     n_states = max(tables.node_lng.size, int(state_at_start.max(initial=-1)) + 1)
-    edges = np.flatnonzero(is_open).astype(np.int32)
+    edges = np.flatnonzero(is_passed).astype(np.int32)
     source = state_at_start[edges]
     target = state_at_start[edges ^ 1]
     head = tail[edges ^ 1]
@@ -185,13 +214,12 @@ def _topology_of_nodes(tables: StreetTables, is_open: BoolArray, base: str) -> T
     lands[source[~is_ferry[edges]]] = True
     lands[target[~is_ferry[edges]]] = True
     boards = is_ferry[edges] & lands[source]
-    entry_indptr = indptr_of(is_open)
     exit_arc_of_edge = np.arange(edges.size, dtype=np.int64)
     return _finish(
         is_open,
         _Arcs(source, target, edges, extra_ms, boards),
-        (entry_indptr, source),
-        (entry_indptr, exit_arc_of_edge),
+        (indptr_of(is_open), state_at_start[is_open]),
+        (indptr_of(is_passed), exit_arc_of_edge),
         np.full(n_states, -1, np.int32),
         chains(is_open, state_at_start, n_states),
     )

@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import ipywidgets
 
-from traveltime_lab.limits import MAX_BUFFER_M, MAX_DISTANCE_M, MAX_POLYGONS, MAX_TRAVEL_TIME_S, MIN_BUFFER_M
+from traveltime_lab.limits import (
+    MAX_BUFFER_M,
+    MAX_DISTANCE_M,
+    MAX_POLYGONS,
+    MAX_STRESS,
+    MAX_TRAVEL_TIME_S,
+    MIN_BUFFER_M,
+)
 from traveltime_lab.maps import style
 from traveltime_lab.maps.widget import choices
 from traveltime_lab.maps.widget.controls import (
@@ -328,6 +335,13 @@ class Panel:
         tracks = self._road_choice("include_roads", "track", "Use rough tracks")
         restricted = self._road_choice("include_roads", "restricted", "Use restricted roads")
         tolls = self._road_choice("exclude_roads", "toll", "Avoid tolls")
+        stress = self._bind_option(
+            ipywidgets.Dropdown(options=[("all", MAX_STRESS), ("up to 3", 3), ("calm, up to 2", 2), ("calmest, 1", 1)]),
+            "mode_options",
+            "max_stress",
+            MAX_STRESS,
+        )
+        self._stress_row = labelled("Streets by traffic stress", stress, is_long=True)
         self._car_options = column([self._roads_row, tracks, restricted, tolls])
         walk = self._bind(
             ipywidgets.BoundedIntText(min=0, max=240),
@@ -365,6 +379,7 @@ class Panel:
                 labelled("Way there", penalty),
                 self._boarding_row,
                 self._car_options,
+                self._stress_row,
                 self._ride_options,
             ]
         )
@@ -414,6 +429,7 @@ class Panel:
         show(self._luck_row, has_hour and state.uses_timetable and state.window > 0)
         show(self._traffic_row, applies("traffic_model", kind) and in_time)
         show(self._car_options, applies("exclude_roads", kind))
+        show(self._stress_row, applies("max_stress", kind))
         show(self._ride_options, applies("max_changes", kind))
         show(self._boarding_row, applies("boarding_time", kind))
         hours, minutes = divmod(state.second // 60, 60)

@@ -12,8 +12,10 @@ from traveltime_lab.streets.tables import (
     NODE_BLOCKS_DRIVING,
     NODE_BLOCKS_WALKING,
     NODE_CROSSING,
+    NODE_CROSSING_SIGNALS,
     NODE_GIVE_WAY,
     NODE_LEVEL_CROSSING,
+    NODE_REFUGE,
     NODE_SIGNALS,
     NODE_STOP,
     NODE_TRAFFIC_CALMING,
@@ -64,6 +66,12 @@ def node_flags(tags: Mapping[str, str]) -> int:
         flags |= NODE_LEVEL_CROSSING
     if tags.get("traffic_calming", "no") != "no":
         flags |= NODE_TRAFFIC_CALMING
+    if flags & NODE_CROSSING:
+        # wiki, "Key:crossing", "Key:crossing:signals" and "Key:crossing:island".
+        if tags.get("crossing") == "traffic_signals" or tags.get("crossing:signals") == "yes":
+            flags |= NODE_CROSSING_SIGNALS
+        if tags.get("crossing") == "island" or tags.get("crossing:island") == "yes":
+            flags |= NODE_REFUGE
     barrier = tags.get("barrier")
     if barrier is None:
         return flags

@@ -36,6 +36,7 @@ from traveltime_lab.readers.osm.extract import NodePositions, OsmFile, Relation,
 from traveltime_lab.readers.osm.ferries import timed_ferries, untagged_ferries
 from traveltime_lab.readers.osm.opl import decode, encode, parse_tags
 from traveltime_lab.readers.osm.places import NAME_KEYS, is_place, read_places
+from traveltime_lab.readers.osm.stress import STRESS_KEYS, by_side_of_traffic, codes
 from traveltime_lab.readers.osm.tags import NODE_KEYS, RELEVANT_KEYS, WayUse, interpret, is_off_ground, node_flags
 from traveltime_lab.readers.osm.turn_restrictions import (
     DirectedRestrictions,
@@ -77,6 +78,7 @@ _SPLITTING_FLAGS = (
 )
 _STREET_KEYS = ("highway", "route", "railway", "public_transport", "man_made")
 _RELEVANT = frozenset(RELEVANT_KEYS)
+_FOR_STRESS = frozenset(STRESS_KEYS) - _RELEVANT
 _SURFACES = ("surface=", "tracktype=", "smoothness=")
 
 
@@ -230,6 +232,8 @@ class _Streets:
     use: Int32Array
     off_ground: BoolArray
     has_surface: BoolArray
+    #: Numbers of `codes` of each way in both directions, where traffic keeps right and left.
+    stress: UInt16Array
     name: Int32Array
     uses: list[WayUse]
     names: list[str]
@@ -261,6 +265,9 @@ def _read_streets(file: OsmFile, multipolygons: Sequence[Relation], ferry_relati
     raised: set[tuple[str, ...]] = set()
     off_ground: list[bool] = []
     has_surface: list[bool] = []
+    stress: list[int] = []
+    stress_by_tags: dict[tuple[str, ...], int] = {}
+    stress_codes: list[tuple[int, ...]] = []
     ferry_uses: set[int] = set()
     names = {"": 0}
     kept_rows: list[int] = []
@@ -270,11 +277,14 @@ def _read_streets(file: OsmFile, multipolygons: Sequence[Relation], ferry_relati
     n_read = 0
     for row, text in enumerate(ways.tags):
         relevant: list[str] = []
+        more: list[str] = []
         label = number = ""
         for pair in text.split(","):
             key, _, value = pair.partition("=")
             if key in _RELEVANT:
                 relevant.append(pair)
+            elif key in _FOR_STRESS:
+                more.append(pair)
             elif key == "name":
                 label = value
             elif key == "ref":
@@ -299,6 +309,12 @@ def _read_streets(file: OsmFile, multipolygons: Sequence[Relation], ferry_relati
         kept_rows.append(row)
         use.append(use_idx)
         off_ground.append(signature in raised)
+        every = (*relevant, *more)
+        if every not in stress_by_tags:
+            tags = parse_tags(",".join(every))
+            stress_by_tags[every] = len(stress_codes)
+            stress_codes.append((*codes(tags), *codes(tags, is_left_hand=True)))
+        stress.append(stress_by_tags[every])
         has_surface.append(any(pair.startswith(_SURFACES) for pair in relevant))
         name.append(names.setdefault(label or number, len(names)))
     return _Streets(
@@ -306,6 +322,7 @@ def _read_streets(file: OsmFile, multipolygons: Sequence[Relation], ferry_relati
         np.array(use, np.int32),
         np.array(off_ground, np.bool_),
         np.array(has_surface, np.bool_),
+        np.array(stress_codes, np.uint16).reshape(-1, 2, 2)[np.array(stress, np.int64)],
         np.array(name, np.int32),
         list(uses),
         [decode(text) for text in names],
@@ -415,6 +432,9 @@ def _tables(
         "edge_way_id": streets.ways.osm_id[edges.way],
         "edge_use": edge_use.astype(np.int32),
         "edge_off_ground": streets.off_ground[edges.way],
+        "edge_stress": by_side_of_traffic(
+            streets.stress[edges.way], positions.lng[edges.from_node], positions.lat[edges.from_node]
+        ),
         "edge_name": edge_name[:-1].astype(np.int32),
         "coord_indptr": edges.coord_indptr,
         "coord_lng": edges.coord_lng,

@@ -146,6 +146,7 @@ class Misplaced(Struct, kw_only=True):
     include_roads: Raw | None = None
     max_changes: Raw | None = None
     max_results: Raw | None = None
+    max_stress: Raw | None = None
     parking_time: Raw | None = None
     penalty: Raw | None = None
     pt_change_delay: Raw | None = None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias, Uni
 
 from msgspec import Meta, Struct, defstruct
 
+from traveltime_lab.limits import MAX_STRESS
 from traveltime_lab.modes.table import ALIASES, MODES, STREET_TYPES, Mode, applies
 
 Seconds: TypeAlias = Annotated[int, Meta(ge=0)]
@@ -22,6 +23,7 @@ class MaxChanges(Struct):
 
 
 Headways: TypeAlias = Literal["exact", "average"]
+Stress: TypeAlias = Annotated[int, Meta(ge=1, le=MAX_STRESS)]
 
 
 # Transportation: a class for each type, so that what does not apply to it is an unknown field, which is ignored -------
@@ -61,6 +63,7 @@ _OPTIONS: Final[Mapping[str, Any]] = {
     "include_roads": list[Includable],
     "exclude_roads": list[Excludable],
     "boarding_time": Seconds,
+    "max_stress": Stress,
 }
 #: Options on the fast endpoints of types without and with a timetable. Source: docs/contract.md, 5.2.
 _FAST_OPTIONS: Final[Mapping[bool, Mapping[str, Any]]] = {
