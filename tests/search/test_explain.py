@@ -233,6 +233,41 @@ class TestStreets:
         assert found.nearest_request is not None
         assert found.nearest_request["transportation"] == tl.Transportation("driving")
 
+    def test_streets_of_traffic_stress(self) -> None:
+        """The only way leads along an avenue of level 4 and across a street of level 3; then there is a detour."""
+        nodes = {0: (0, 0), 1: (500, 0), 2: (900, 0), 3: (1400, 0), 4: (900, 500), 5: (900, -500)}
+        avenue = {"highway": "primary", "name": "Long Avenue"}
+        across = {"highway": "secondary", "lanes": "4", "name": "Wide Street"}
+        streets = [(0, 1), (1, 2, avenue), (2, 3), (4, 2, across), (2, 5, across)]
+        means, near = {"type": "cycling", "max_stress": 2}, {"threshold": 50}
+        found = told(world(nodes, streets), (0, 0), (1400, 0), travel_time=900, transportation=means, snapping=near)
+        reason = next(each for each in found.reasons if each.code == "traffic_stress")
+        assert reason.sentence == "With max_stress=4 it takes 4 min 40 s: Long Avenue (level 4, 400 m) is in the way."
+        assert reason.data["max_stress"] == 4
+        assert [(each["name"], each["way_id"], each["stress"]) for each in reason.data["streets"]] == [
+            ("Long Avenue", 101, 4)
+        ]
+        assert found.advice == "It would be reached with max_stress=4."
+        assert found.nearest_request is not None
+        assert found.nearest_request["transportation"] == tl.Transportation("cycling", max_stress=4)
+        # A residential street in place of the avenue: its crossing is in the way.
+        streets[1] = (1, 2)
+        found = told(world(nodes, streets), (0, 0), (1400, 0), travel_time=900, transportation=means, snapping=near)
+        reason = next(each for each in found.reasons if each.code == "traffic_stress")
+        assert reason.sentence == (
+            "With max_stress=3 it takes 4 min 40 s: the crossing of Wide Street (level 3) is in the way."
+        )
+        assert [(each["name"], each["stress"]) for each in reason.data["crossings"]] == [("Wide Street", 3)]
+        # A detour of two calm streets that takes too long.
+        nodes[6] = (450, 1600)
+        streets = [(0, 1), (1, 2, avenue), (2, 3), (0, 6), (6, 3)]
+        found = told(world(nodes, streets), (0, 0), (1400, 0), travel_time=400, transportation=means, snapping=near)
+        assert found.codes[0] == "over_limit"
+        assert "traffic_stress" in found.codes
+        # With all levels, nothing is added.
+        found = told(world(nodes, streets), (0, 0), (1400, 0), travel_time=100, transportation="cycling")
+        assert found.codes == ("over_limit",)
+
     def test_excluded_roads_that_are_not_there(self) -> None:
         means = {"type": "driving", "exclude_roads": ["toll"]}
         found = told(world(*self.ROW), (0, 0), (2000, 0), travel_time=60, transportation=means)

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from traveltime_lab._arrays import AnyArray, BoolArray, UInt8Array, UInt16Array
+from traveltime_lab._arrays import AnyArray, BoolArray, Int64Array, UInt8Array, UInt16Array
 from traveltime_lab.streets.tables import (
     CLOSED_BY_CHANGE,
     NODE_CROSSING_SIGNALS,
@@ -269,8 +269,7 @@ def junction_levels(tables: StreetTables) -> UInt8Array:
     codes, n_nodes = _codes(tables), tables.node_lng.size
     head = np.empty(codes.size, np.int64)
     head[0::2], head[1::2] = tables.edge_to, tables.edge_from
-    ranks = np.array([_RANKS.get(each.removesuffix("_link"), 0) for each in tables.uses["highway"]], np.int64)
-    rank = np.repeat(ranks[tables.edge_use], 2)
+    rank = np.repeat(ranks(tables), 2)
     width = ((codes >> _WIDTH[0]) & _WIDTH[1]).astype(np.int64)
     width[np.repeat(closed_to_cars(tables), 2)] = 0
     row = np.clip(((codes >> _SPEED[0]) & _SPEED[1]).astype(np.int64), 1, 4) - 1
@@ -290,6 +289,12 @@ def junction_levels(tables: StreetTables) -> UInt8Array:
     kind = (codes >> _KIND[0]) & _KIND[1]
     found[_has_signals(tables)[head] | (kind == GIVEN) | (kind == UNKNOWN)] = 0
     return found
+
+
+def ranks(tables: StreetTables) -> Int64Array:
+    """Return the priority of each edge by its class, 0 for paths."""
+    by_use = np.array([_RANKS.get(each.removesuffix("_link"), 0) for each in tables.uses["highway"]], np.int64)
+    return np.asarray(by_use[tables.edge_use])
 
 
 def above(found: UInt8Array, most: int) -> BoolArray:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Final
 
-from traveltime_lab.limits import MAX_TRAVEL_TIME_S
+from traveltime_lab.limits import MAX_STRESS, MAX_TRAVEL_TIME_S
 from traveltime_lab.modes.table import ALL_VEHICLES, STREET_MODES, WALKING, with_all_vehicles
 from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.moments import elapsed_s
@@ -62,7 +62,8 @@ def cost(given: Question, other: Question) -> float:
     Return the distance of a question from the given one.
 
     Assumed costs: doubling the travel time 2, doubling any other number 1, an additional transfer 0.5, other vehicles
-    1, a different time 1 for each hour up to six hours and 0.5 more for each doubling of these.
+    1, a higher level of traffic stress 1, a different time 1 for each hour up to six hours and 0.5 more for each
+    doubling of these.
     """
     means, others = given.transportation, other.transportation
     total = 2.0 * math.log2(other.limit / given.limit)
@@ -70,6 +71,7 @@ def cost(given: Question, other: Question) -> float:
         total += math.log2((getattr(others, name) + 60) / (getattr(means, name) + 60))
     if means.max_changes is not None:
         total += 0.5 * ((others.max_changes or means.max_changes) - means.max_changes)
+    total += (others.stress_limit or MAX_STRESS) - (means.stress_limit or MAX_STRESS)
     total += float((means.type, means.modes) != (others.type, others.modes))
     total += math.log2((other.snapping.threshold + 100) / (given.snapping.threshold + 100))
     if isinstance(given.moment, dt.datetime) and isinstance(other.moment, dt.datetime):

@@ -24,6 +24,7 @@ CODES: Final = (
     "destination_across_motorway",
     "one_way_trap",
     "excluded_roads",
+    "traffic_stress",
     "outside_timetable",
     "no_vehicles",
     "no_stop_near_origin",
@@ -69,8 +70,8 @@ class Reason:
         ``origin_not_snapped``, ``destination_not_snapped``, ``origin_moved``, ``destination_moved`` (not snapped to
         the nearest street), ``origin_across_motorway``, ``destination_across_motorway`` (no other street is near),
         ``origin_street_closed`` and ``destination_street_closed`` (by a change),
-        ``other_component``, ``one_way_trap``, ``excluded_roads`` and ``over_limit``. With a
-        timetable also ``outside_timetable``, ``no_vehicles``,
+        ``other_component``, ``one_way_trap``, ``excluded_roads``, ``traffic_stress`` (its data name the streets and
+        crossings above `max_stress`) and ``over_limit``. With a timetable also ``outside_timetable``, ``no_vehicles``,
         ``no_stop_near_origin``, ``no_stop_near_destination``, ``stops_too_far``, ``no_service_that_day``,
         ``no_trip_that_day``, ``first_trip_not_yet``, ``last_trip_gone``, ``no_trip_then``, ``too_many_changes``,
         ``walk_too_long`` (all the way, for ``direct_walking_time``) and ``no_connection``. If the destination is

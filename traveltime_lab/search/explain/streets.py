@@ -21,11 +21,12 @@ from traveltime_lab.rounding import whole_seconds
 from traveltime_lab.search.explain.questions import changed_options, cost, walks
 from traveltime_lab.search.explain.reasons import Reason, distance, duration, parts_words
 from traveltime_lab.search.explain.relaxations import Pair
+from traveltime_lab.search.explain.stress import stress_in_the_way, with_more_stress
 from traveltime_lab.search.pairs import component_of
 from traveltime_lab.streets.snapping import OUTSIDE, SNAPPED, crosses_motorway, on_closed_streets
 
 #: Options that are kept for a different type that has them too.
-_KEPT: Final = ("traffic_model", *SPEED_OPTIONS)
+_KEPT: Final = ("traffic_model", "max_stress", *SPEED_OPTIONS)
 #: A street this much farther away than the nearest one is worth mentioning (assumed).
 _MOVED_M: Final = 3.0
 
@@ -52,7 +53,7 @@ class Findings:
         if best is None:
             return set()
         options = changed_options(given.transportation, best.transportation)
-        used = {"max_changes", "exclude_roads"} & set(options)
+        used = {"max_changes", "exclude_roads", "max_stress"} & set(options)
         used |= {"ways"} if any(name in options for name in walks(given)) else set()
         used |= {"travel_time"} if "direct_walking_time" in options else set()
         used |= {"vehicles"} if {"type", "modes"} & set(options) else set()
@@ -104,6 +105,9 @@ def on_streets(pair: Pair, question: Question) -> Findings:
                 f"Without exclude_roads ({excluded}) it takes {duration(whole_seconds(shorter))}.",
                 travel_time=whole_seconds(shorter), exclude_roads=question.transportation.exclude_roads,
             )  # fmt: skip
+    in_the_way = stress_in_the_way(pair, snapped, ms)
+    if in_the_way is not None:
+        findings.add("max_stress", "traffic_stress", in_the_way[0], **in_the_way[1])
     return findings
 
 
@@ -114,6 +118,7 @@ def street_questions(pair: Pair, question: Question) -> list[Question]:
         variants.append(replace(question, snapping=replace(question.snapping, accept_roads="any_drivable")))
     if question.transportation.exclude_roads:
         variants += [variant.using(exclude_roads=()) for variant in variants]
+    variants += [freer for variant in variants for freer in with_more_stress(variant)]
     found = []
     for variant in variants:
         for threshold in pair.thresholds(variant):
