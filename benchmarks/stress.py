@@ -2,17 +2,22 @@
 Compare levels of traffic stress with those of another implementation, way by way.
 
 Usage: python benchmarks/stress.py OSM LEVELS [OSM LEVELS ...]
+       python benchmarks/stress.py --cost OSM [OSM ...]
 
 LEVELS is a CSV file with ``osm_way_id`` and ``lts`` (1 to 4, empty where cycling is not possible), such as PyPI's
 osm-lts gives for the tags of each way, or ``osm-lts``: the package is then called here, for tags whose speed limits
 have units, as it takes plain numbers for miles per hour. Levels of ways are those of the street, the higher one of both
 directions, without crossings. Prints the kilometres of each pair of levels, the share that is the same, and the
 differences by cause: what the level follows from here, and the class of the street.
+
+``--cost`` compares the processor time of searches with and without `max_stress`, on networks prepared for both, in
+turns.
 """
 
 from __future__ import annotations
 
 import argparse
+import time
 
 import numpy as np
 import osmium
@@ -51,12 +56,47 @@ def compared(osm: str, levels: str) -> pd.DataFrame:
     return both
 
 
+def cost(osm: str, rounds: int = 15) -> None:
+    """Print the medians of the processor time of searches, and their ratios to those without `max_stress`."""
+    network = tl.build_network(osm)
+    nodes = network.nodes_frame().geometry
+    near, far = nodes.sample(50, random_state=1), nodes.sample(5000, random_state=2)
+    options = (None, 1, 2, 3, 4)
+    few = near.iloc[:5]
+    how = {"form": "matrix", "travel_time": 3600}
+    means = [tl.Transportation("cycling", max_stress=most) for most in options]
+    means.append(tl.Transportation("cycling", max_stress=2, push_above_stress=True))
+    for each in means:
+        network.prepare(each)
+    searches = {
+        "50 x 5,000, one hour": lambda means: tl.time_filter(network, near, far, transportation=means, **how),
+        "5 areas of 20 minutes": lambda means: tl.time_map(network, few, travel_time=1200, transportation=means),
+    }
+    for name, search in searches.items():
+        seconds: list[list[float]] = [[] for _ in means]
+        for turn in range(rounds + 1):
+            for times, each in zip(seconds, means, strict=True):
+                begin = time.process_time()
+                search(each)
+                if turn:
+                    times.append(time.process_time() - begin)
+        medians = [float(np.median(times)) for times in seconds]
+        ratios = [float(np.median(np.array(times) / seconds[0])) for times in seconds]
+        for option, median, ratio in zip((*options, "2, pushed"), medians, ratios, strict=True):
+            print(f"{osm} {name} max_stress={option}: {1000 * median:.0f} ms, {ratio:.2f} times")
+
+
 def main() -> None:
     """Print the comparison of each pair of files."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="+", help="pairs of an OSM file and a CSV file")
     parser.add_argument("--causes", type=int, default=15, help="number of causes to list")
+    parser.add_argument("--cost", action="store_true", help="compare the processor time of searches")
     arguments = parser.parse_args()
+    if arguments.cost:
+        for osm in arguments.files:
+            cost(osm)
+        return
     for osm, levels in zip(arguments.files[::2], arguments.files[1::2], strict=True):
         both = compared(osm, levels)
         km = both["length_m"] / 1000

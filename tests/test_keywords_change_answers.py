@@ -265,6 +265,7 @@ OPTIONS: Final[dict[str, tuple[str, dict[str, Any], dict[str, Any], gpd.GeoDataF
     "walking_speed": ("walking", {}, {"walking_speed": 8.0}, BANK),
     "cycling_speed": ("cycling", {}, {"cycling_speed": 25.0}, BANK),
     "max_stress": ("cycling", {}, {"max_stress": 1}, BANK),
+    "push_above_stress": ("cycling", {"max_stress": 1}, {"max_stress": 1, "push_above_stress": True}, BANK),
     "modes": ("public_transport", {}, {"modes": ("rail",)}, WEST),
     "direct_walking_time": ("public_transport", {}, {"direct_walking_time": 60}, WEST),
 }

@@ -74,6 +74,7 @@ def test_defaults_are_the_contract_ones() -> None:
         "headways": "exact",
         "headway_draws": 20,
         "max_stress": None,
+        "push_above_stress": False,
         "headway_seed": 0,
     }
     assert dataclasses.asdict(Snapping()) == {

@@ -314,7 +314,8 @@ TRANSPORTATION: dict[str, Change] = {
     "parking_time": ({}, by(parking_time=0)),
     "max_changes": ({}, by(max_changes={"enabled": True, "limit": 0})),
     "headways": ({}, by(headways="average")),
-    "max_stress": ({}, by(max_stress=1)),
+    "max_stress": (by(max_stress=4), by(max_stress=1)),
+    "push_above_stress": (by(max_stress=1), by(max_stress=1, push_above_stress=True)),
     "max_changes.enabled": (
         by(max_changes={"enabled": False, "limit": 0}), by(max_changes={"enabled": True, "limit": 0}),
     ),

@@ -121,6 +121,11 @@ def test_times_below_a_level_of_stress_equal_networkx_in_porto_alegre(porto_aleg
     compare_with_networkx(porto_alegre, {"type": "cycling", "max_stress": most}, 13, 40, most)
 
 
+@pytest.mark.slow
+def test_times_pushing_above_a_level_of_stress_equal_networkx_in_porto_alegre(porto_alegre):
+    compare_with_networkx(porto_alegre, {"type": "cycling", "max_stress": 2, "push_above_stress": True}, 4, 30, 1)
+
+
 def test_a_speed_scales_every_answer():
     """At twice the usual speed everything takes half as long, at the usual one exactly as long."""
     network = world({0: (0, 0), 1: (3000, 0)}, [(0, 1, {"walking_kph": 5.0, "cycling_kph": 15.0})])
@@ -176,8 +181,9 @@ def compare_with_networkx(network, mode, n_origins, n_targets, seed, moment=None
     transportation = tl.Transportation(mode, traffic_model="off_peak") if "driving" in mode else as_transportation(mode)
     own_kph = transportation.walking_speed or transportation.cycling_speed
     oracle = StreetOracle(
-        network, transportation.type, moment=moment, own_kph=own_kph, max_stress=transportation.max_stress
-    )
+        network, transportation.type, moment=moment, own_kph=own_kph, max_stress=transportation.max_stress,
+        pushes=transportation.push_above_stress,
+    )  # fmt: skip
     starts, ends = random_points(network, n_origins, seed), random_points(network, n_targets, seed + 1)
     # Some destinations are origins, or as good as that.
     for axis in (0, 1):

@@ -352,10 +352,12 @@ def test_osmnx_graphs_have_levels() -> None:
 # Searches -------------------------------------------------------------------------------------------------------------
 
 
-def minutes(network: tl.Network, start: tuple[float, float], end: tuple[float, float], most: int | None) -> float:
+def minutes(
+    network: tl.Network, start: tuple[float, float], end: tuple[float, float], most: int | None, **more: Any
+) -> float:
     """Return the time of a ride between two places in metres, in seconds; NaN if there is none."""
     here, there = (gpd.GeoSeries([shapely.Point(*FRAME.to_lnglat(*at))], crs=4326) for at in (start, end))
-    means = {"type": "cycling", "max_stress": most}
+    means = {"type": "cycling", "max_stress": most, **more}
     found = tl.time_filter(network, here, there, travel_time=3600, transportation=means, form="matrix",
                            snapping={"threshold": 5})  # fmt: skip
     return float(found.to_numpy(float)[0, 0])
@@ -441,3 +443,26 @@ def test_islands_and_kilometres_by_hand() -> None:
     for wrong, error in ((0, LimitError), (5, LimitError), ("low", ModeError)):
         with pytest.raises(error, match="max_stress"):
             network.stress_islands(wrong)  # type: ignore[arg-type]
+
+
+def test_bicycles_are_pushed_above_the_level_on_demand() -> None:
+    """An arterial of 1000 m at 4 km/h on foot, or a detour; a crossing is passed, and a motorway is not walked."""
+    places = {"a": (0, 0), "b": (1000, 0), "c": (1000, 800), "d": (0, 800), "e": (2000, 0), "f": (3000, 0)}
+    busy = {"highway": "primary", "walking_kph": 5.0}
+    streets = [
+        ("a", "b", busy), ("b", "c"), ("c", "d"), ("d", "a"), ("b", "e", busy),
+        ("e", "f", {"highway": "primary", "walking_kph": 0.0}),
+    ]  # fmt: skip
+    network = world(places, streets)
+    pushed = {"push_above_stress": True}
+    assert minutes(network, (0, 0), (1000, 0), 2, **pushed) == pytest.approx(520, abs=3)  # 900 s on foot
+    assert np.isnan(minutes(network, (0, 0), (2000, 0), 2))
+    assert minutes(network, (0, 0), (2000, 0), 2, **pushed) == pytest.approx(520 + 900, abs=4)
+    assert np.isnan(minutes(network, (2000, 0), (3000, 0), 2, **pushed))
+    assert minutes(network, (2000, 0), (3000, 0), 4, **pushed) == pytest.approx(200, abs=3)
+    crossing = cross("highway=tertiary maxspeed=70 lanes=4", "highway=residential")
+    assert minutes(crossing, (0, -100), (0, 100), 1, **pushed) == pytest.approx(40, abs=1)
+    with pytest.raises(ModeError, match="push_above_stress=True needs max_stress"):
+        tl.Transportation("cycling", push_above_stress=True)
+    with pytest.raises(ModeError, match="push_above_stress must be True or False"):
+        tl.Transportation("cycling", max_stress=2, push_above_stress=1)  # type: ignore[arg-type]

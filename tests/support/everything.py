@@ -34,7 +34,7 @@ POINTS: dict[str, tuple[float, float]] = {
 STREETS: list[tuple[list[tuple[float, float]], str]] = [
     # West of the river.
     *(([(0, y), (300, y)], f"highway=residential|name=West {y}") for y in (0, 300, 600, 900, 1200)),
-    *(([(x, y) for y in (0, 300, 600, 900, 1200)], f"highway=residential|name=Bank {x}") for x in (0, 300)),
+    *(([(x, y) for y in (0, 300, 600, 900, 1200)], f"highway=residential|lanes=4|name=Bank {x}") for x in (0, 300)),
     ([(300, 1200), (900, 1200)], "highway=tertiary|bridge=yes|name=Bridge"),
     ([(300, 600), (900, 600)], "route=ferry|duration=00:02|foot=yes|bicycle=yes|motor_vehicle=yes"),
     # East of it, around the lake.

@@ -59,6 +59,7 @@ class StreetOracle:
         moment: dt.datetime | None = None,
         own_kph: float | None = None,
         max_stress: int | None = None,
+        pushes: bool = False,
     ) -> None:
         self.network = network
         stress = None if max_stress is None else StressOracle(network.tables)
@@ -93,7 +94,10 @@ class StreetOracle:
                         kph = max(kph * (own_kph / 15.0), 4.0)
                 d = 2 * edge + side
                 if stress is not None and stress.street(d) > max_stress:
-                    continue
+                    on_foot = float(use[f"walking_kph_{name}"])
+                    if not pushes or not on_foot or use["walking_access"] not in (ACCESS_YES, ACCESS_DESTINATION):
+                        continue
+                    kph = min(kph, on_foot, 4.0)
                 if self.base == "driving":
                     kph /= 1.0 + (multiplier - 1.0) * shares[t.edge_use[edge]]
                 elif t.has_slopes:
@@ -103,7 +107,7 @@ class StreetOracle:
                 self.is_ferry[d] = bool(use["is_ferry"])
                 self.is_roundabout[d] = bool(use["is_roundabout"])
         #: Directed edges that lead up to a crossing which is too much.
-        self.stops = {d for d in self.traversal if stress is not None and stress.crossing(d) > max_stress}
+        self.stops = {d for d in self.traversal if stress and not pushes and stress.crossing(d) > max_stress}
         self.leaving: dict[int, list[int]] = {}
         for d in self.traversal:
             self.leaving.setdefault(self.tail(d), []).append(d)

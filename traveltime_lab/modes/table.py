@@ -285,6 +285,7 @@ _APPLIES: Final[Mapping[str, Callable[[Mode], bool]]] = {
     "headway_seed": lambda row: row.uses_timetable,
     "cycling_speed": lambda row: row.street is CYCLING,
     "max_stress": lambda row: row.street is CYCLING,
+    "push_above_stress": lambda row: row.street is CYCLING,
 }
 #: The types that each of these options applies to.
 APPLIES_TO: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(

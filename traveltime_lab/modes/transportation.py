@@ -139,6 +139,9 @@ class Transportation:
         Cycling types: the highest level of traffic stress that is accepted; see `Network.edges_frame`. Streets above it
         are closed, and so are crossings above it without signals: one gets as far as the crossing. By default, and with
         4, all streets are open. Streets whose level is not known count as 4.
+    push_above_stress : bool, default False
+        `max_stress` only: whether bicycles are pushed along streets and across crossings above it, at 4 km/h where
+        walking is possible, as R5 has it.
 
     Raises
     ------
@@ -196,6 +199,7 @@ class Transportation:
     headway_draws: int = 20  # assumed
     headway_seed: int = 0
     max_stress: int | None = None
+    push_above_stress: bool = False
 
     def __post_init__(self) -> None:
         """Check and normalise every field."""
@@ -217,6 +221,7 @@ class Transportation:
             "headway_draws": whole(self.headway_draws, "headway_draws", "draws", MAX_DRAWS),
             "headway_seed": whole(self.headway_seed, "headway_seed", "", MAX_SEED),
             "max_stress": None if self.max_stress is None else whole(self.max_stress, "max_stress", "", MAX_STRESS),
+            "push_above_stress": flag(self.push_above_stress, "push_above_stress"),
         }
         values |= {option: whole(getattr(self, option), option, "seconds", MAX_OPTION_S) for option in _SECONDS}
         if self.direct_walking_time is not None:
@@ -229,6 +234,8 @@ class Transportation:
         _check_draws(values)
         if values["max_stress"] == 0:
             raise LimitError("max_stress must be 1 or more; got 0.")
+        if values["push_above_stress"] and values["max_stress"] is None:
+            raise ModeError("push_above_stress=True needs max_stress, the level above which bicycles are pushed.")
         if values["disable_border_crossing"]:
             raise UnsupportedError("disable_border_crossing=True: networks carry no country borders in this version.")
         for option, value in values.items():

@@ -26,7 +26,7 @@ from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.question import Metric
 from traveltime_lab.runtime.memo import Memo
 from traveltime_lab.runtime.warnings import warn
-from traveltime_lab.streets import costs
+from traveltime_lab.streets import costs, stress
 from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.labels import make_labels
 from traveltime_lab.streets.tables import (
@@ -253,16 +253,21 @@ def weigh(
     factor = np.ones(len(uses))
     if street.has_traffic:
         factor += (multiplier - 1.0) * costs.delay_shares(uses["highway"].to_numpy())
-    own = transportation.speed
+    own, most, is_pushed = transportation.speed, transportation.stress_limit, None
+    if most is not None and transportation.push_above_stress:
+        is_pushed = stress.above(stress.street_levels(tables), most)
     for side, name in enumerate(("forward", "backward")):
         usual = kph = uses[f"{base}_kph_{name}"].to_numpy().astype(np.float64) / factor
         if own is not None:
             keeps = uses["is_ferry"].to_numpy() | (uses["highway"].to_numpy() == "elevator")
             kph = costs.at_own_speed(kph, street, own, keeps)
-        along = kph[tables.edge_use]
+        along, before = kph[tables.edge_use], usual[tables.edge_use]
+        if is_pushed is not None:
+            on_foot = np.minimum(uses[f"walking_kph_{name}"].to_numpy(np.float64)[tables.edge_use], costs.PUSHING_KPH)
+            along, before = (np.where(is_pushed[side::2], np.minimum(each, on_foot), each) for each in (along, before))
         if tables.has_slopes and not street.has_traffic:
             factors = tables.walking_slope_factor[side::2], tables.cycling_slope_factor[side::2]
-            along = costs.on_slopes(along, usual[tables.edge_use], street, *factors)
+            along = costs.on_slopes(along, before, street, *factors)
         traversal_ms[side::2] = costs.crossing_ms(tables.edge_length_m, along)
     if metric == "time":
         _warn_of_cut_times(traversal_ms, topology, tables, street.how)

@@ -23,6 +23,9 @@ from traveltime_lab.streets.topology import build_topology
 #: The properties of a transportation that decide which streets are open: mode, ferries, included and excluded roads.
 RoadsKey = tuple[str, bool, tuple[str, ...], tuple[str, ...]]
 
+#: Streets of too much traffic stress in the key of roads: those that are closed, and those along which one pushes.
+_ABOVE = {False: "stress above", True: "pushed above stress"}
+
 #: Properties that decide a search graph: roads, restrictions, boarding time of ferries, congestion, own speed, metric.
 GraphKey = tuple[RoadsKey, bytes, int, float, float | None, Metric]
 
@@ -152,11 +155,12 @@ class StreetLayer:
 def roads_key(transportation: Transportation) -> RoadsKey:
     """Return the properties that decide which streets are open to a transportation."""
     most = transportation.stress_limit
+    above = () if most is None else (f"{_ABOVE[transportation.push_above_stress]} {most}",)
     return (
         transportation.base,
         transportation.uses_ferry,
         transportation.include_roads,
-        transportation.exclude_roads + (() if most is None else (f"stress above {most}",)),
+        (*transportation.exclude_roads, *above),
     )
 
 

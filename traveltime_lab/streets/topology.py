@@ -80,8 +80,17 @@ def open_edges(tables: StreetTables, transportation: Transportation, *, before_c
     most = transportation.stress_limit
     if most is not None:
         check_stress(tables)
-        is_open &= ~stress.above(stress.street_levels(tables), most)
+        too_much = stress.above(stress.street_levels(tables), most)
+        is_open &= ~(too_much & ~_is_walked(tables)) if transportation.push_above_stress else ~too_much
     return is_open
+
+
+def _is_walked(tables: StreetTables) -> BoolArray:
+    """Return which directed edges are open to walking."""
+    access = tables.uses["walking_access"].to_numpy()
+    allowed = (access == ACCESS_YES) | (access == ACCESS_DESTINATION)
+    both = [allowed & (tables.uses[f"walking_kph_{way}"].to_numpy() > 0) for way in ("forward", "backward")]
+    return np.stack([each[tables.edge_use] for each in both], axis=1).ravel()
 
 
 def check_stress(tables: StreetTables) -> None:
@@ -133,7 +142,9 @@ def _passed(tables: StreetTables, is_open: BoolArray, transportation: Transporta
     The others lead up to a crossing of too much stress: places on them are reached, and those beyond are not.
     """
     most = transportation.stress_limit
-    return is_open if most is None else is_open & (stress.junction_levels(tables) <= most)
+    if most is None or transportation.push_above_stress:
+        return is_open
+    return is_open & (stress.junction_levels(tables) <= most)
 
 
 def _without(whole: Topology, closed: BoolArray) -> Topology:

@@ -64,6 +64,7 @@ _OPTIONS: Final[Mapping[str, Any]] = {
     "exclude_roads": list[Excludable],
     "boarding_time": Seconds,
     "max_stress": Stress,
+    "push_above_stress": bool,
 }
 #: Options on the fast endpoints of types without and with a timetable. Source: docs/contract.md, 5.2.
 _FAST_OPTIONS: Final[Mapping[bool, Mapping[str, Any]]] = {
