@@ -384,7 +384,7 @@ TARGETS = [
     Target("side_by_side", public("side_by_side"), lambda w: {
         "network": w.network, "before": w.areas, "after": w.areas, "size": 6.0
     }, share=0.05),
-    Target("serve", served, lambda w: {"networks": w.network}, share=0.1),
+    Target("serve", served, lambda w: {"networks": w.network, "updates": str(w.folder / "none.pb")}, share=0.1),
     Target("Snapping", snapped, lambda w: {}),
     *(
         Target(f"Transportation {kind}", functools.partial(asked, kind=kind), lambda w: {})

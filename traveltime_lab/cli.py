@@ -18,6 +18,7 @@ from traveltime_lab._files import explained, geojson, geoparquet, writable, writ
 from traveltime_lab.commands.large_jobs import add_commands
 from traveltime_lab.commands.options import refuse_inputs, take_negative_numbers
 from traveltime_lab.commands.searches import add_searches
+from traveltime_lab.commands.serve import add_serve
 from traveltime_lab.settings import settings
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ DEMO_TABLE_MODES = {"porto_alegre": "driving", "helsinki": "walking"}
 #: Buffer distance of the demo's isochrones in metres; small, because the samples end within their cities.
 DEMO_BUFFER_M = 250
 #: Greatest values of options of ``serve``: a day, and a terabyte.
-_MOST = {"watch": 86_400, "idle_timeout": 86_400, "body_limit": 1_000_000}
+_MOST = {"watch": 86_400, "idle_timeout": 86_400, "every": 86_400, "body_limit": 1_000_000}
 _OSM_ENDS = (".pbf", ".osm", ".xml", ".gz", ".bz2")
 
 
@@ -146,7 +147,7 @@ def _parser() -> argparse.ArgumentParser:
 
     add_searches(commands, lambda text: _named_network(text)[1])
     add_commands(commands, _run_job)
-    _add_serve(commands)
+    add_serve(commands, _serve)
 
     compiling = commands.add_parser(
         "compile",
@@ -209,61 +210,6 @@ def _compile(options: argparse.Namespace) -> None:
         raise tl.InputError("compiled kernels cannot be cached: set NUMBA_CACHE_DIR to a writable folder")
 
 
-def _add_serve(commands: Any) -> None:
-    serve = commands.add_parser(
-        "serve",
-        help="run an HTTP server for the public clients of the hosted service",
-        description="Serves until interrupted, then completes the requests that are running.",
-    )
-    serve.add_argument(
-        "networks",
-        metavar="NETWORK",
-        nargs="*",
-        help="saved networks, OSM files or samples (porto_alegre, helsinki), each also as NAME=...; default: "
-        "porto_alegre",
-    )
-    serve.add_argument(
-        "--changes", metavar="FILE", type=Path, help="apply the changes of this JSON file; needs exactly one network"
-    )
-    serve.add_argument("--host", default="127.0.0.1", help="default: %(default)s, this machine only")
-    serve.add_argument("--port", type=int, default=8000, help="0 takes a free one; default: %(default)s")
-    serve.add_argument(
-        "--credentials",
-        metavar="ID:KEY",
-        action="append",
-        default=[],
-        help="accept these credentials; repeatable; also from TRAVELTIME_LAB_CREDENTIALS; default: random ones",
-    )
-    serve.add_argument("--credentials-file", metavar="PATH", type=Path, help="file with one ID:KEY per line")
-    serve.add_argument("--tls", action="store_true", help="use https with a self-signed certificate")
-    serve.add_argument("--certificate", metavar="PEM", type=Path, help="use https with this certificate")
-    serve.add_argument("--key", metavar="PEM", type=Path, help="key of --certificate")
-    serve.add_argument("--zones", metavar="PATH", type=Path, help="postcodes: .csv or .parquet with postcode, lat, lng")
-    serve.add_argument("--nominatim", metavar="URL", help="Nominatim server for geocoding; default: the networks")
-    serve.add_argument("--body-limit", metavar="MB", type=float, default=100.0, help="default: %(default)s")
-    serve.add_argument("--timeout", metavar="S", type=float, default=300.0, help="default: %(default)s")
-    serve.add_argument(
-        "--idle-timeout", metavar="S", type=float, default=10.0, help="close idle connections; default: %(default)s"
-    )
-    serve.add_argument(
-        "--connections", metavar="N", type=int, default=500, help="open at once, others get 503; default: %(default)s"
-    )
-    serve.add_argument("--hits-per-minute", metavar="N", type=int, help="rate limit by application id; default: none")
-    serve.add_argument(
-        "--allow-origin",
-        metavar="URL",
-        action="append",
-        default=[],
-        help="web pages of this origin may read answers (CORS), such as http://localhost:3000, or '*'; repeat for more",
-    )
-    serve.add_argument(
-        "--watch", metavar="S", type=float,
-        help="look every S seconds whether files of networks have changed, and reload those; SIGHUP reloads them, too",
-    )  # fmt: skip
-    serve.add_argument("--quiet", action="store_true", help="no access log")
-    serve.set_defaults(run=_serve)
-
-
 def _serve(options: argparse.Namespace) -> None:
     from traveltime_lab.server.reload import hangups
 
@@ -277,11 +223,12 @@ def _run_server(options: argparse.Namespace, signals: Hangups) -> None:
     from traveltime_lab.server import auth
     from traveltime_lab.server import serve as running
     from traveltime_lab.server.config import Options
+    from traveltime_lab.server.live_sources import parsed
     from traveltime_lab.server.reload import Reloader, Source
 
     if (options.certificate is None) != (options.key is None):
         raise tl.InputError("--certificate and --key must be given together")
-    positive = ("body_limit", "timeout", "idle_timeout", "connections", "hits_per_minute", "watch")
+    positive = ("body_limit", "timeout", "idle_timeout", "connections", "hits_per_minute", "watch", "every", "max_age")
     for name in positive:
         given = getattr(options, name)
         if given is None and name in ("hits_per_minute", "watch"):
@@ -295,7 +242,7 @@ def _run_server(options: argparse.Namespace, signals: Hangups) -> None:
     pairs = pairs or [auth.generate_pair()]
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     if not options.quiet:
-        for name in ("access", "server.reload", "server.serving"):
+        for name in ("access", "server.reload", "server.serving", "server.live"):
             logging.getLogger(f"traveltime_lab.{name}").setLevel(logging.INFO)
     warm_up.start_helper()
     sources = {
@@ -344,6 +291,9 @@ def _run_server(options: argparse.Namespace, signals: Hangups) -> None:
             hits_per_minute=options.hits_per_minute,
             nominatim=None if options.nominatim is None else Nominatim(options.nominatim),
             allow_origins=tuple(options.allow_origin),
+            updates=tuple(map(parsed, options.updates)),
+            every_s=options.every,
+            max_age_s=options.max_age,
         ),
         reloader=lambda serving: Reloader(serving, sources, stamps, options.watch, signals),
     )

@@ -11,6 +11,7 @@ import bz2
 import contextlib
 import gc
 import gzip
+import json
 import os
 import re
 import tempfile
@@ -275,6 +276,17 @@ def service(folder: Path) -> Iterator[tuple[str, Call]]:
             ask(url, "/v4/time-map", bodies["/v4/time-map"])
 
     yield "start and end of a service", start
+    late = folder / "late.json"
+
+    def follow() -> None:
+        with tl.serve(town, port=0, updates=[late, "http://127.0.0.1:9/"], every=0.01) as url:
+            for delay in (60, 120):
+                trip = {"trip": {"trip_id": "t0"}, "delay": delay}
+                message = {"header": {"timestamp": int(time.time())}, "entity": [{"id": "1", "trip_update": trip}]}
+                late.write_text(json.dumps(message))
+                httpx.get(f"{url}/metrics")
+
+    yield "a service with live updates", follow
     server = tl.serve(town, port=0)
     url = server.__enter__()
     try:

@@ -52,6 +52,11 @@ class Source(NamedTuple):
     feed: str | None
     content: bytes
 
+    @classmethod
+    def of(cls, name: str, feed: str | None, content: bytes) -> Source:
+        """Return the message in the content of a file, which may be packed or JSON; DataError or LimitError if none."""
+        return cls(name, feed, _plain(content, name))
+
 
 def sources_of(given: Any, feed: str | None = None) -> list[Source]:
     """
@@ -59,7 +64,7 @@ def sources_of(given: Any, feed: str | None = None) -> list[Source]:
 
     Parameters
     ----------
-    given : path-like, bytes, message, sequence of these, or mapping
+    given : path-like, bytes, message, Source, sequence of these, or mapping
         A mapping has the names of feeds as keys.
     feed : str, optional
 
@@ -84,6 +89,8 @@ def _sources(given: Any, feed: str | None, depth: int) -> list[Source]:
                 "the keys of updates must be names of feeds; got a message as a dict. Pass json.dumps(message).encode()"
             )
         return [each for name, inner in given.items() for each in _sources(inner, _feed_name(name), depth + 1)]
+    if isinstance(given, Source):
+        return [given]
     if isinstance(given, list | tuple):
         return [each for inner in given for each in _sources(inner, feed, depth + 1)]
     if isinstance(given, bytes | bytearray | memoryview):

@@ -111,6 +111,27 @@ def check_planned(timetable: Timetable | None, report: Mapping[str, Any]) -> Non
         )
 
 
+def feed_number(timetable: Timetable, name: str | None) -> int:
+    """
+    Return the number of a feed, -1 for any, `UNKNOWN_FEED` if several have the name.
+
+    Raises
+    ------
+    InputError
+        If the timetable has no feed with the name.
+    """
+    if name is None:
+        return -1
+    names = timetable.feeds["name"].astype(str).tolist()
+    rows = [number for number, each in enumerate(names) if each == name]
+    if not rows:
+        raise InputError(
+            f"no feed of the network is called {name!r}; there are {', '.join(map(repr, names))}"
+            f"{did_you_mean(name, names)}"
+        )
+    return rows[0] if len(rows) == 1 else UNKNOWN_FEED
+
+
 def with_updates(
     timetable: Timetable, messages: Messages, growing: Growing | None = None
 ) -> tuple[Timetable, Updates, bytes]:
@@ -122,17 +143,7 @@ def with_updates(
     InputError
         If a feed is named that the timetable does not have.
     """
-    names = timetable.feeds["name"].astype(str).tolist()
-    numbers = []
-    for name in messages.sources["feed"]:
-        if name is not None and name not in names:
-            raise InputError(
-                f"no feed of the network is called {name!r}; there are {', '.join(map(repr, names))}"
-                f"{did_you_mean(name, names)}"
-            )
-        rows = [number for number, each in enumerate(names) if each == name]
-        numbers.append(-1 if name is None else rows[0] if len(rows) == 1 else UNKNOWN_FEED)
-    feeds = np.array(numbers, np.int64)
+    feeds = np.array([feed_number(timetable, name) for name in messages.sources["feed"]], np.int64)
     of_alerts = [int(feeds[alert["source"]]) for alert in messages.alerts]
     plan = Plan(timetable, messages, feeds[messages.trips.source], of_alerts)
     updated = applied(timetable, plan.edits, growing)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from traveltime_lab.search.geocoding.nominatim import Nominatim
+from traveltime_lab.server.live_sources import UpdateSource
 
 #: A request of 100,000 locations is 7 to 11 MB; ten such searches in one body stay below this.
 DEFAULT_BODY_LIMIT: Final = 100_000_000
@@ -22,6 +23,14 @@ DEFAULT_IDLE_S: Final = 10.0
 MOST_IDLE_S: Final = 86_400.0
 #: Connections that are open at once; further ones are answered with 503 (assumed: ten for each worker and some more).
 DEFAULT_CONNECTIONS: Final = 500
+#: Seconds between two looks at a source of live updates. Source: GTFS Realtime best practices, which have feeds
+#: refreshed at least every 30 s.
+DEFAULT_EVERY_S: Final = 30.0
+#: Longest time between two looks: a day.
+MOST_EVERY_S: Final = 86_400.0
+#: Seconds after which a message is no longer used (assumed: the 10 minutes after which, by the best practices, alerts
+#: are too old; for times of trips they say 90 s).
+DEFAULT_MAX_AGE_S: Final = 600.0
 #: Bodies of the largest size that are held at once.
 LARGEST_BODIES: Final = 10
 
@@ -55,6 +64,10 @@ class Options:
     hosts : frozenset of str, optional
         Names by which clients may call the pages that need no credentials; None for any. See
         `traveltime_lab.server.browsers.known_hosts`.
+    updates : tuple of UpdateSource
+        Files and addresses of live updates.
+    every_s, max_age_s : float
+        Seconds between two looks at them, and those after which a message is no longer used.
     """
 
     body_limit: int = DEFAULT_BODY_LIMIT
@@ -67,3 +80,6 @@ class Options:
     nominatim: Nominatim | None = None
     allow_origins: tuple[str, ...] = ()
     hosts: frozenset[str] | None = None
+    updates: tuple[UpdateSource, ...] = ()
+    every_s: float = DEFAULT_EVERY_S
+    max_age_s: float = DEFAULT_MAX_AGE_S

@@ -15,6 +15,7 @@ from typing import Final
 
 import traveltime_lab
 from traveltime_lab.runtime.forks import Lock
+from traveltime_lab.server.live import Status
 from traveltime_lab.server.workers import Workers
 
 #: Source: Prometheus, "Exposition formats", text format.
@@ -54,7 +55,9 @@ class Metrics:
             if is_ok:
                 self._last_reload = time.time()
 
-    def text(self, maps: Iterable[str], workers: Iterable[Workers], *, is_ready: bool) -> str:
+    def text(
+        self, maps: Iterable[str], workers: Iterable[Workers], *, is_ready: bool, sources: Iterable[Status] = ()
+    ) -> str:
         """
         Return all metrics.
 
@@ -66,9 +69,12 @@ class Metrics:
             Threads of the requests that are worked on.
         is_ready : bool
             Whether networks and kernels are ready.
+        sources : iterable of Status
+            Sources of live updates.
         """
         with self._lock:
             lines = list(self._lines(list(maps), list(workers), is_ready=is_ready))
+        lines += _of_updates(list(sources))
         return "\n".join(lines) + "\n"
 
     def _lines(self, maps: list[str], workers: list[Workers], *, is_ready: bool) -> Iterator[str]:
@@ -105,6 +111,30 @@ class Metrics:
             yield f"# HELP {name} {what}"
             yield f"# TYPE {name} {kind}"
             yield f"{name} {value}"
+
+
+def _of_updates(sources: list[Status]) -> Iterator[str]:
+    """Yield the lines about sources of live updates; none without any."""
+    if not sources:
+        return
+    labels = [{"map": str(each.source.map), "source": each.source.label} for each in sources]
+    yield from _family("updates_in_use", "gauge", "Whether the message of a source of live updates is applied.")
+    for each, named in zip(sources, labels, strict=True):
+        yield _sample("updates_in_use", int(each.in_use), **named)
+    yield from _family("updates_age_seconds", "gauge", "Age of the message of a source of live updates.")
+    for each, named in zip(sources, labels, strict=True):
+        if each.age_s is not None:
+            yield _sample("updates_age_seconds", each.age_s, **named)
+    yield from _family("updates_trips", "gauge", "Updates of trips in the message of a source.")
+    for each, named in zip(sources, labels, strict=True):
+        yield _sample("updates_trips", each.n_applied, **named, outcome="applied")
+        yield _sample("updates_trips", each.n_not_applied, **named, outcome="not_applied")
+    yield from _family("updates_alerts", "gauge", "Alerts in the message of a source.")
+    for each, named in zip(sources, labels, strict=True):
+        yield _sample("updates_alerts", each.n_alerts, **named)
+    yield from _family("updates_looks_total", "counter", "Looks at a source of live updates.")
+    for each, named in zip(sources, labels, strict=True):
+        yield from (_sample("updates_looks_total", n, **named, outcome=name) for name, n in each.looks.items())
 
 
 def _family(name: str, kind: str, what: str) -> tuple[str, str]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Final
+from typing import Any, Final
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -33,12 +33,15 @@ def operations(
         Returns the threads of all event loops.
     """
 
-    def said(status: str) -> bytes:
+    def said(status: str, **more: Any) -> bytes:
         maps = [item.name for item in serving.atlas.maps]
-        return json.dumps({"status": status, "version": traveltime_lab.__version__, "maps": maps}).encode()
+        return json.dumps({"status": status, "version": traveltime_lab.__version__, "maps": maps, **more}).encode()
 
     async def health(request: Request) -> Response:
-        return Response(said("ok"), media_type="application/json")
+        # A source that fails is no reason to restart the service: it answers with the planned timetable.
+        live = serving.live
+        more = {} if live is None else {"updates": [each.described() for each in live.statuses()]}
+        return Response(said("ok", **more), media_type="application/json")
 
     async def ready(request: Request) -> Response:
         serving.begin()
@@ -48,7 +51,8 @@ def operations(
 
     async def metrics(request: Request) -> Response:
         maps = [item.name for item in serving.atlas.maps]
-        text = serving.metrics.text(maps, workers(), is_ready=serving.is_ready)
+        sources = [] if serving.live is None else serving.live.statuses()
+        text = serving.metrics.text(maps, workers(), is_ready=serving.is_ready, sources=sources)
         return Response(text, headers={"Content-Type": MEDIA})
 
     return [("/health", health), ("/ready", ready), ("/metrics", metrics)]

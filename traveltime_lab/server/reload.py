@@ -168,7 +168,7 @@ class Reloader:
             return False
         stamps = {name: changed[name] for name in loaded}
         try:
-            former = {item.name: item.network for item in self._serving.atlas.maps}
+            former = {item.name: item.network for item in self._serving.planned.maps}
             self._serving.exchange(Atlas(former | loaded))
         except Exception as error:
             self._keep(stamps, error)

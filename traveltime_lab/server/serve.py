@@ -27,6 +27,8 @@ from traveltime_lab.search.geocoding.nominatim import Nominatim
 from traveltime_lab.server.atlas import Atlas
 from traveltime_lab.server.auth import Credentials, generate_pair
 from traveltime_lab.server.config import MOST_IDLE_S, Options
+from traveltime_lab.server.live import Live, check_times
+from traveltime_lab.server.live_sources import checked, update_sources
 from traveltime_lab.server.postcodes import Zones
 from traveltime_lab.server.tls import write_certificate
 
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
 
 #: A table of postcodes, or the file of one.
 ZonesLike: TypeAlias = Zones | pd.DataFrame | str | os.PathLike[str]
+#: A file or an address, several, or a dict by network or feed.
+UpdatesLike: TypeAlias = str | os.PathLike[str] | list[Any] | tuple[Any, ...] | Mapping[str, Any]
 #: Seconds that a start may take.
 _START_S = 30.0
 
@@ -109,11 +113,16 @@ class _Prepared:
     listener: socket.socket
     address: Served
     serving: Serving
+    live: Live | None
+
+    def following(self) -> contextlib.AbstractContextManager[None]:
+        """Apply live updates for the length of a ``with`` block."""
+        return contextlib.nullcontext() if self.live is None else self.live.running()
 
 
 @contextlib.contextmanager
 def _prepared(
-    networks: Network | Mapping[str, Network] | Iterable[Network],
+    networks: Atlas | Network | Mapping[str, Network] | Iterable[Network],
     host: str,
     port: int,
     credentials: Iterable[tuple[str, str]] | None,
@@ -130,8 +139,10 @@ def _prepared(
     except ModuleNotFoundError as error:
         text = f"the service needs {error.name}. Type: pip install 'traveltime_lab[server]'"
         raise MissingDependencyError(text) from error
-    serving = Serving(Atlas(networks))
+    serving = Serving(networks if isinstance(networks, Atlas) else Atlas(networks))
     del networks  # after a reload, nothing else should keep them in memory
+    sources = checked(options.updates, {item.name: item.network for item in serving.atlas.maps})
+    live = Live(serving, sources, options.every_s, options.max_age_s) if sources else None
     pairs = _checked_pairs(credentials)
     if zones is not None and not isinstance(zones, Zones):
         zones = Zones.from_table(zones) if isinstance(zones, pd.DataFrame) else Zones.read(zones)
@@ -162,7 +173,7 @@ def _prepared(
         address.certificate = certificate
         address.page = f"{address}/?token={sessions.token}"
         address._serving = serving
-        yield _Prepared(server, listener, address, serving)
+        yield _Prepared(server, listener, address, serving, live)
 
 
 def _check_certificate(certificate: Path, key: Path) -> None:
@@ -232,6 +243,9 @@ def serve(
     hits_per_minute: int | None = None,
     nominatim: str | None = None,
     allow_origins: str | Iterable[str] = (),
+    updates: UpdatesLike | None = None,
+    every: float = Options.every_s,
+    max_age: float = Options.max_age_s,
 ) -> Iterator[Served]:
     """
     Serve networks over HTTP for the length of a ``with`` block.
@@ -266,6 +280,16 @@ def serve(
     allow_origins : str or iterable of str, optional
         Origins of web pages whose scripts may read the answers (CORS), such as ``"http://localhost:3000"``, or ``"*"``
         for all. By default there are none.
+    updates : path-like, str, list of these, or dict, optional
+        Files or addresses (http or https) of GTFS Realtime messages, which are read again and again and applied to the
+        planned timetable while the service answers; see `Network.with_updates`. A dict has them by the name of the
+        network, or for a single network by the name of the GTFS feed that they are about; a dict by network may have
+        such dicts as values.
+    every : float, default 30
+        Seconds between two looks at each of them, at most a day.
+    max_age : float, default 600
+        Seconds after which a message is no longer used, by the timestamp of its header; the planned timetable takes
+        its place. Infinity for no limit.
 
     Returns
     -------
@@ -276,7 +300,10 @@ def serve(
     Raises
     ------
     InputError
-        If there is no network, the credentials are empty, an origin is none, or the address cannot be used.
+        If there is no network, the credentials are empty, an origin is none, or the address cannot be used; if updates
+        are for a network or feed that is not there, or for one without a timetable.
+    LimitError
+        If a number is out of range.
     MissingDependencyError
         If the extra ``server`` is not installed.
 
@@ -296,6 +323,8 @@ def serve(
         raise LimitError(f"timeout_s must be above 0 seconds; got {timeout_s!r}")
     if not 0 < number(idle_s, "idle_s", "seconds") <= MOST_IDLE_S:
         raise LimitError(f"idle_s must be above 0 and at most {MOST_IDLE_S:,.0f} seconds; got {idle_s!r}")
+    every_s, max_age_s = check_times(every, max_age)
+    atlas = Atlas(networks)
     options = Options(
         body_limit=whole(body_limit, "body_limit", 1, 2**63 - 1, "bytes"),
         timeout_s=number(timeout_s, "timeout_s"),
@@ -308,9 +337,12 @@ def serve(
         allow_origins=(
             (allow_origins,) if isinstance(allow_origins, str) else tuple(items(allow_origins, "allow_origins", "URLs"))
         ),
+        updates=() if updates is None else update_sources(updates, tuple(item.name for item in atlas.maps)),
+        every_s=every_s,
+        max_age_s=max_age_s,
     )
-    with _prepared(networks, host, port, credentials, tls, zones, options) as prepared:
-        del networks  # as above
+    with _prepared(atlas, host, port, credentials, tls, zones, options) as prepared:
+        del networks, atlas  # as above
         server = prepared.server
         thread = threading.Thread(
             target=server.run, args=([prepared.listener],), name="traveltime_lab.server", daemon=True
@@ -322,7 +354,10 @@ def serve(
                 if not thread.is_alive() or time.monotonic() > deadline:
                     raise TravelTimeError("the service did not start; its log says why")
                 time.sleep(0.005)
-            yield prepared.address
+            with prepared.following():
+                if prepared.live is not None:
+                    prepared.live.wait(_START_S)
+                yield prepared.address
         finally:
             server.should_exit = True
             thread.join()
@@ -360,5 +395,8 @@ def run(
         del networks  # as above
         announce(prepared.address)
         prepared.serving.begin()
-        with contextlib.nullcontext() if reloader is None else reloader(prepared.serving).running():
+        with (
+            contextlib.nullcontext() if reloader is None else reloader(prepared.serving).running(),
+            prepared.following(),
+        ):
             prepared.server.run([prepared.listener])

@@ -7,11 +7,15 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from typing import TYPE_CHECKING
 
 from traveltime_lab.runtime.forks import Lock
 from traveltime_lab.server.atlas import Atlas
 from traveltime_lab.server.metrics import Metrics
 from traveltime_lab.server.warm_up import warm_up
+
+if TYPE_CHECKING:
+    from traveltime_lab.server.live import Live
 
 logger = logging.getLogger(__name__)
 
@@ -30,13 +34,18 @@ class Serving:
     ----------
     atlas : Atlas
         The current one.
+    planned : Atlas
+        The same networks without live updates.
+    live : Live or None
+        Applies live updates; None without any.
     is_ready : bool
         Whether what the first requests need is there: kernels are compiled and search graphs built.
     metrics : Metrics
     """
 
     def __init__(self, atlas: Atlas) -> None:
-        self.atlas = atlas
+        self.atlas = self.planned = atlas
+        self.live: Live | None = None
         self.is_ready = False
         self.metrics = Metrics()
         self._has_begun = False
@@ -60,23 +69,42 @@ class Serving:
             # Requests are answered nevertheless; those about readiness say that it is not.
             logger.exception("networks cannot be prepared")
 
+    def follow(self, live: Live) -> None:
+        """Apply live updates to the networks from now on."""
+        self.live = live
+
     def exchange(self, atlas: Atlas) -> None:
         """
         Answer with other networks from now on.
 
-        They are prepared first. Requests that are being answered keep the former networks; none waits.
+        They are prepared first, with the live updates. Requests that are being answered keep the former networks; none
+        waits.
 
         Parameters
         ----------
         atlas : Atlas
         """
         started = time.perf_counter()
-        with self._exchange:
-            warm_up(atlas, besides=self.atlas if self.is_ready else None)
-            self.atlas = atlas
-            self.is_ready = True
+        self._put(atlas)
         with self._lock:
             self._has_begun = True
         self.metrics.reloaded(is_ok=True)
         names = ",".join(item.name for item in atlas.maps)
         logger.info("reloaded maps=%s seconds=%.1f", names, time.perf_counter() - started)
+
+    def refresh(self) -> None:
+        """Answer with the same networks and newer updates from now on, in the same way."""
+        started = time.perf_counter()
+        self._put(None)
+        logger.debug("updates applied seconds=%.1f", time.perf_counter() - started)
+
+    def _put(self, planned: Atlas | None) -> None:
+        """Prepare networks, those of now by default, and answer with them and the live updates."""
+        with self._exchange:
+            planned = self.planned if planned is None else planned
+            atlas, current = (planned, None) if self.live is None else self.live.applied(planned)
+            warm_up(atlas, besides=self.atlas if self.is_ready else None)
+            self.planned, self.atlas = planned, atlas
+            if self.live is not None and current is not None:
+                self.live.current = current
+            self.is_ready = True
