@@ -59,6 +59,7 @@ ANSWERS = {
     "PreparedPoints",
     "Reason",
     "Replay",
+    "Alert",
     "Ride",
     "Route",
     "Step",

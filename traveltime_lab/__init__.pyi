@@ -58,8 +58,14 @@ from .errors import (
 from .errors import (
     UnsupportedError as UnsupportedError,
 )
-from .itinerary import (
+from .fares import (
     Fares as Fares,
+)
+from .fares import (
+    Ticket as Ticket,
+)
+from .itinerary import (
+    Alert as Alert,
 )
 from .itinerary import (
     Leg as Leg,
@@ -75,9 +81,6 @@ from .itinerary import (
 )
 from .itinerary import (
     StopCall as StopCall,
-)
-from .itinerary import (
-    Ticket as Ticket,
 )
 from .jobs.areas import (
     write_areas as write_areas,

@@ -11,13 +11,14 @@ from __future__ import annotations
 import datetime as dt
 import itertools
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from html import escape
 from typing import Any, Literal
 
 import geopandas as gpd
 import pandas as pd
 import shapely
+
+from traveltime_lab.fares import Fares
 
 #: Types of the parts of a route. Source: docs/contract.md, 6.4.
 PartType = Literal["basic", "start_end", "road", "public_transport"]
@@ -105,6 +106,42 @@ class StopCall:
 
 
 @dataclass(frozen=True, slots=True)
+class Alert:
+    """
+    A notice of an agency about a ride, from a live update.
+
+    Attributes
+    ----------
+    header, description, url : str
+        Texts; empty if the message has none. Several languages are read in English, as directions are, or else without
+        a language, or else in the first one.
+    effect, cause : str
+        Names of GTFS Realtime, such as ``"DETOUR"`` and ``"CONSTRUCTION"``.
+    entity, source : str
+        Id of the alert in its message, and name of the message, as in `Network.updates`.
+
+    Examples
+    --------
+    >>> alert = tl.Alert("Stop moved", effect="STOP_MOVED")
+    >>> print(alert)
+    Stop moved
+    """
+
+    header: str
+    description: str = ""
+    url: str = ""
+    effect: str = "UNKNOWN_EFFECT"
+    cause: str = "UNKNOWN_CAUSE"
+    entity: str = ""
+    source: str = ""
+
+    def __str__(self) -> str:
+        """Return the header, or else the beginning of the description, or else the effect."""
+        text = self.header or self.description.partition("\n")[0] or self.effect.replace("_", " ").capitalize()
+        return " ".join(text.split())
+
+
+@dataclass(frozen=True, slots=True)
 class Ride:
     """
     The trip of a transit leg.
@@ -125,6 +162,9 @@ class Ride:
         Word for the vehicle, by ``route_type``, finer than `Leg.mode`: ``"tram"``, ``"underground"``, ``"train"``, ...
     headway : int, optional
         Seconds between vehicles if the line has no times, with ``headways="average"``; half of it is the wait.
+    alerts : tuple of Alert
+        Alerts of `Network.updates` that name the trip, the route, the agency, or the stop of boarding or alighting, and
+        hold at that time.
 
     Examples
     --------
@@ -147,6 +187,7 @@ class Ride:
     stays_seated: bool = False
     vehicle: str = ""
     headway: int | None = None
+    alerts: tuple[Alert, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,67 +255,6 @@ class Leg:
         """Longitude and latitude of the end of the leg."""
         lng, lat = self.geometry.coords[-1]
         return float(lng), float(lat)
-
-
-@dataclass(frozen=True, slots=True)
-class Ticket:
-    """
-    A ticket for one or more transit legs.
-
-    Attributes
-    ----------
-    price : float
-        Price in units of the currency, such as euros.
-    currency : str
-        ISO 4217 code.
-    legs : tuple of int
-        Positions in `Route.legs` of the legs that the ticket covers.
-    fare_id : str
-        ``fare_id`` of GTFS.
-    type : {"single"}
-        Type of ticket. GTFS Fares V1 has single tickets only.
-
-    Examples
-    --------
-    >>> ticket = tl.Ticket(price=2.5, currency="EUR", legs=(1, 3))
-    >>> tl.Fares((ticket,)).totals
-    {'EUR': 2.5}
-    """
-
-    price: float
-    currency: str
-    legs: tuple[int, ...]
-    fare_id: str = ""
-    type: Literal["single"] = "single"
-
-
-@dataclass(frozen=True, slots=True)
-class Fares:
-    """
-    Fares of a route.
-
-    Attributes
-    ----------
-    tickets : tuple of Ticket
-        Tickets in the order of their first legs. Each transit leg belongs to one ticket; without them there is none.
-
-    Examples
-    --------
-    >>> euros = tl.Ticket(2.5, "EUR", (1,)), tl.Ticket(0.1, "EUR", (3,))
-    >>> fares = tl.Fares((*euros, tl.Ticket(30.0, "SEK", (5,))))
-    >>> fares.totals
-    {'EUR': 2.6, 'SEK': 30.0}
-    """
-
-    tickets: tuple[Ticket, ...] = ()
-
-    @property
-    def totals(self) -> dict[str, float]:
-        """Total price by currency, in order of first use."""
-        sums: dict[str, Decimal] = {}
-        for ticket in self.tickets:
-            sums[ticket.currency] = sums.get(ticket.currency, Decimal(0)) + Decimal(repr(ticket.price))
-        return {currency: float(total) for currency, total in sums.items()}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -379,6 +359,11 @@ class Route:
     def distance(self) -> float:
         """Distance in metres, rounded to centimetres."""
         return sum(round(leg.distance * 100.0) for leg in self.legs) / 100.0
+
+    @property
+    def alerts(self) -> tuple[Alert, ...]:
+        """Alerts about the rides, each once."""
+        return tuple(dict.fromkeys(alert for leg in self.legs if leg.ride is not None for alert in leg.ride.alerts))
 
     @property
     def on_foot(self) -> bool:

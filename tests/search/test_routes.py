@@ -369,7 +369,11 @@ def test_a_night_when_the_clocks_change(helsinki):
 @pytest.mark.parametrize(
     ("changes", "error", "message"),
     [
-        ({"properties": ["price"]}, tl.InputError, "'distance_breakdown', 'fares', 'on_foot', 'route'; got 'price'"),
+        (
+            {"properties": ["price"]},
+            tl.InputError,
+            "'on_foot', 'route', 'alerts'; got 'price'",
+        ),
         ({"pairs": "some"}, tl.InputError, "pairs must be"),
         ({"transportation": "flying"}, tl.ModeError, "flying"),
         ({"departure_time": "2024-05-14", "arrival_time": "2024-05-14"}, tl.InputError, "not both"),

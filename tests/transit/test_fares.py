@@ -19,7 +19,8 @@ import traveltime_lab as tl
 from tests.support.feeds import feed
 from tests.support.towns import STOPS, STREETS, timetable, town
 from tests.support.worlds import at
-from traveltime_lab.itinerary import Fares, Leg, Route
+from traveltime_lab.fares import Fares
+from traveltime_lab.itinerary import Leg, Route
 from traveltime_lab.readers.gtfs.feed import read_feed, read_timetable
 from traveltime_lab.transit.fares import FareBook, PaidRide
 from traveltime_lab.transit.timetable import Timetable

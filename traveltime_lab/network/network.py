@@ -247,6 +247,7 @@ class Network(NetworkData):
         updated = Network(**parts, streets=self.streets)
         assert updated.transit is not None
         share_stops(updated.transit, self.transit)
+        updated.transit.alerts_of = updates.of_ride
         updated._planned, updated._updates = self, updates
         return updated
 

@@ -7,6 +7,7 @@ holds for each repetition of a trip with frequencies.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -77,7 +78,7 @@ def closed_calls(timetable: Timetable, alerts: list[dict[str, Any]], feeds: list
     """
     closed = Closures()
     effects = []
-    known = _Known(timetable, alerts)
+    known = _Known(timetable, [s for alert in alerts if alert["effect"] == "NO_SERVICE" for s in alert["selectors"]])
     n_left = MOST_SELECTORS
     for alert, feed in zip(alerts, feeds, strict=True):
         if feed == UNKNOWN_FEED:
@@ -129,12 +130,16 @@ def _together(selectors: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], in
     return list(found.values()), sum(max(0, len(values) - _MOST_IDS) for values in ids.values())
 
 
+def known_feeds(timetable: Timetable, selectors: list[dict[str, Any]]) -> Callable[[dict[str, Any]], set[int]]:
+    """Return a function that gives the feeds which have all ids of one of some selectors, empty for one without ids."""
+    return _Known(timetable, selectors).feeds_with
+
+
 class _Known:
     """The ids that alerts name, in a timetable."""
 
-    def __init__(self, timetable: Timetable, alerts: list[dict[str, Any]]) -> None:
+    def __init__(self, timetable: Timetable, selectors: list[dict[str, Any]]) -> None:
         self.timetable = timetable
-        selectors = [each for alert in alerts if alert["effect"] == "NO_SERVICE" for each in alert["selectors"]]
 
         def rows(table: str, column: str, *names: str) -> dict[str, list[int]]:
             requested = [each[name] for each in selectors for name in names if name in each]
@@ -157,16 +162,21 @@ class _Known:
             self._close(selector, feed, alert, closed)
             return 0
         if len(selector) > 1:
-            feeds = self._feeds_of({name: ids[0] for name, ids in selector.items() if name in _IDS})
+            feeds = self.feeds_of({name: ids[0] for name, ids in selector.items() if name in _IDS})
             if len(feeds) == 1:
                 self._close(selector, feeds.pop(), alert, closed)
             return int(len(feeds) > 1)
         ((name, ids),) = selector.items()
-        clear = [each for each in ids if len(self._feeds_of({name: each})) < 2]
+        clear = [each for each in ids if len(self.feeds_of({name: each})) < 2]
         self._close({name: tuple(clear)}, feed, alert, closed)
         return len(ids) - len(clear)
 
-    def _feeds_of(self, named: dict[str, str]) -> set[int]:
+    def feeds_with(self, selector: dict[str, Any]) -> set[int]:
+        """Return the feeds that have all ids of a selector, empty for one without ids."""
+        named = {name: value for name, value in selector.items() if name in _IDS}
+        return self.feeds_of(named) if named else set()
+
+    def feeds_of(self, named: dict[str, str]) -> set[int]:
         """Return the feeds that have all of some ids."""
         found = []
         for name, value in named.items():

@@ -21,6 +21,7 @@ from traveltime_lab.realtime.growing import Growing
 from traveltime_lab.realtime.match import UNKNOWN_FEED
 from traveltime_lab.realtime.messages import Messages, read_messages
 from traveltime_lab.realtime.plan import APPLIED, Plan
+from traveltime_lab.realtime.ride_alerts import RideAlerts
 from traveltime_lab.realtime.schema import TRIP_RELATIONS
 from traveltime_lab.realtime.sources import NONE, sources_of
 from traveltime_lab.transit.timetable import Timetable
@@ -55,6 +56,7 @@ class Updates:
     counts: dict[str, Any]
     timestamp: pd.Timestamp | None
     messages: Messages
+    of_ride: RideAlerts | None = None
 
     def __repr__(self) -> str:
         """Return the numbers in one line."""
@@ -156,6 +158,9 @@ def with_updates(
         _counts(messages, plan),
         pd.Timestamp(latest, unit="s", tz="UTC") if latest >= 0 else None,
         messages,
+        RideAlerts(updated, timetable.n_trips, messages.alerts, of_alerts, messages.sources["name"].tolist())
+        if messages.alerts
+        else None,
     )
     return updated, updates, mark
 

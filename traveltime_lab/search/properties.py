@@ -80,6 +80,7 @@ PROPERTIES: Final[Mapping[str, Property]] = MappingProxyType(
             Property("on_foot", frozenset({"pairs", "routes"}), needs_route=True, needs_least=True),
             Property("reaches_border", frozenset({"pairs"}), needs_least=True),
             Property("route", frozenset({"pairs", "routes"}), needs_route=True, needs_least=True),
+            Property("alerts", frozenset({"routes"})),
         )
     }
 )

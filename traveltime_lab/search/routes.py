@@ -81,7 +81,7 @@ def routes(
         As in `time_filter`; with several moments, the first column is ``moment``. With a date, routes have departure
         and arrival times.
     properties : sequence of str, default ("travel_time", "distance", "route")
-        Any of ``travel_time``, ``distance``, ``distance_breakdown``, ``fares``, ``on_foot`` and ``route``.
+        Any of ``travel_time``, ``distance``, ``distance_breakdown``, ``fares``, ``on_foot``, ``route`` and ``alerts``.
     pairs : {"all", "aligned"} or DataFrame, default "all"
         As in `time_filter`; at most 100,000 pairs.
     snapping : Snapping or mapping, optional
@@ -98,9 +98,9 @@ def routes(
         One row per pair or itinerary: ``origin`` and ``destination`` (labels), ``departure_time`` and ``arrival_time``
         (in the time zone of the network, NaT without a date), ``travel_time`` (Int32, s), ``distance`` (Float64, m),
         ``distance_breakdown`` (dict of metres by mode), ``fares`` (`Fares`: the cheapest tickets; None if the feed does
-        not have them), ``on_foot`` (boolean: whether the whole route is walked), ``route`` (`Route`), ``reason`` (why
-        there is no route, NA if there is one) and the line of the route in EPSG:4326. If there is no route, these
-        values are missing or empty.
+        not have them), ``on_foot`` (boolean: whether the whole route is walked), ``route`` (`Route`), ``alerts`` (tuple
+        of `Alert`: those of live updates about its rides), ``reason`` (why there is no route, NA if there is one) and
+        the line of the route in EPSG:4326. If there is no route, these values are missing or empty.
 
     Raises
     ------
@@ -203,7 +203,7 @@ def routes(
             continue
         if PROPERTIES[name].of is not None:
             columns[name] = column(PROPERTIES[name], seconds_of(labels), metres_of(labels), ~is_reached)
-        elif name in ("distance_breakdown", "fares"):
+        elif name in ("distance_breakdown", "fares", "alerts"):
             columns[name] = _objects([None if route is None else getattr(route, name) for route in found])
         elif name == "on_foot":
             columns[name] = pd.array([None if route is None else route.on_foot for route in found], dtype="boolean")

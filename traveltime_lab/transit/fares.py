@@ -24,7 +24,7 @@ from decimal import Decimal
 from itertools import product
 from typing import Any, Final, NamedTuple
 
-from traveltime_lab.itinerary import Fares, Ticket
+from traveltime_lab.fares import Fares, Ticket
 from traveltime_lab.runtime.memo import Derived
 from traveltime_lab.transit.layer import TransitLayer
 from traveltime_lab.transit.timetable import Timetable

@@ -355,9 +355,20 @@ class ItineraryBuilder:
         for call in calls:
             departs = leaves if call is calls[0] else table.reference + table.calls_at(call.run)[1][call.first] // 1000
             ends = arrives if call is calls[-1] else table.reference + table.calls_at(call.run)[0][call.last] // 1000
-            legs.append(self._ride_leg(call, int(departs), int(ends), now, legs[-1] if legs else None))
+            leg = self._ride_leg(call, int(departs), int(ends), now, legs[-1] if legs else None)
+            legs.append(self._with_alerts(leg, table, call, (int(departs), int(ends))))
             now = int(ends)
         return tuple(legs)
+
+    def _with_alerts(self, leg: Leg, table: TripTable, call: _Calls, times: tuple[int, int]) -> Leg:
+        """Return the leg on a trip with the alerts of live updates about it."""
+        if self.layer.alerts_of is None:
+            return leg
+        assert leg.ride is not None
+        date, start = int(table.instance_date[call.run]), table.reference + int(table.calls_at(call.run)[1][0]) // 1000
+        ends = zip(call.stops[[0, -1]].tolist(), times, strict=True)
+        alerts = self.layer.alerts_of(call.trip, date, start, tuple(ends))
+        return replace(leg, ride=replace(leg.ride, alerts=alerts)) if alerts else leg
 
     def _ride_leg(self, call: _Calls, leaves: int, arrives: int, now: int, before: Leg | None) -> Leg:
         """Return the leg on one trip, including the wait before it; `before` is the leg that its vehicle comes from."""

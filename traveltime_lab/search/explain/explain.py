@@ -27,7 +27,7 @@ from traveltime_lab.points import Points, PointsLike, read_points
 from traveltime_lab.question import MomentLike, Question
 from traveltime_lab.runtime.warnings import warn
 from traveltime_lab.search.explain.questions import changed_options
-from traveltime_lab.search.explain.reasons import Explanation, made_of, parts_of
+from traveltime_lab.search.explain.reasons import Explanation, alerts_of, duration, made_of, parts_of
 from traveltime_lab.search.explain.relaxations import Pair
 from traveltime_lab.search.explain.streets import Findings, add_moved, by_other_means, on_streets
 from traveltime_lab.search.explain.transit import by_timetable
@@ -179,8 +179,9 @@ def _explained(request: _Request, pair: Pair, found: Any) -> Explanation:
     moved = Findings()
     add_moved(moved, pair, request.question)
     if not pd.isna(found):
-        parts, n_changes = parts_of(request.route(request.question))
-        reasons = (made_of(parts, n_changes), *(reason for _, reason in moved.reasons))
+        route = request.route(request.question)
+        parts, n_changes = parts_of(route)
+        reasons = (made_of(parts, n_changes), *(reason for _, reason in moved.reasons), *alerts_of(route))
         return Explanation(
             True, int(found), reasons, parts=parts, n_changes=n_changes, weekday_morning=request.weekday_morning
         )
@@ -194,6 +195,8 @@ def _explained(request: _Request, pair: Pair, found: Any) -> Explanation:
     if best is None:
         best = request.first_that_works(by_other_means(pair, request.question))
     used = findings.parameters_of(request.question, best)
+    if means.uses_timetable:
+        _add_updates(findings, request)
     causes = sorted(findings.reasons + moved.reasons, key=lambda each: each[0] not in used)
     parts, n_changes = parts_of(request.route(findings.slow)) if findings.slow is not None else ({}, 0)
     return Explanation(
@@ -201,6 +204,23 @@ def _explained(request: _Request, pair: Pair, found: Any) -> Explanation:
         None if best is None else request.arguments(best), _advice(request, best), parts, n_changes,
         request.weekday_morning,
     )  # fmt: skip
+
+
+def _add_updates(findings: Findings, request: _Request) -> None:
+    """Add the reason that the destination is reached by the planned timetable, and not with the live updates."""
+    planned = request.network._planned
+    if planned is None:
+        return
+    try:
+        found = time_filter(planned, request.origin, request.destination, **request.given)["travel_time"].iloc[0]
+    except NoServiceError:
+        return
+    if not pd.isna(found):
+        findings.add(
+            "moment", "live_updates",
+            f"By the planned timetable it takes {duration(int(found))}; live updates have changed that.", None,
+            planned=int(found),
+        )  # fmt: skip
 
 
 def _one_point(table: Any, name: str, network: Network) -> Points:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from traveltime_lab.itinerary import Route
+from traveltime_lab.itinerary import Alert, Route
 from traveltime_lab.modes.table import VEHICLES
 from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.search.pairs import REASONS
@@ -39,6 +39,8 @@ CODES: Final = (
     "walk_too_long",
     "no_connection",
     "made_of",
+    "alert",
+    "live_updates",
 )
 _PARTS: Final[Mapping[str, str]] = {
     "walk": "walking",
@@ -75,7 +77,8 @@ class Reason:
         ``no_stop_near_origin``, ``no_stop_near_destination``, ``stops_too_far``, ``no_service_that_day``,
         ``no_trip_that_day``, ``first_trip_not_yet``, ``last_trip_gone``, ``no_trip_then``, ``too_many_changes``,
         ``walk_too_long`` (all the way, for ``direct_walking_time``) and ``no_connection``. If the destination is
-        reached: ``made_of``.
+        reached: ``made_of``, and ``alert`` for each alert of live updates about its rides. ``live_updates`` if it is
+        reached by the planned timetable only.
     sentence : str
         Description in English.
     side : {"origin", "destination"}, optional
@@ -242,3 +245,22 @@ def made_of(parts: Mapping[str, int], n_changes: int) -> Reason:
     most, total = next(iter(parts)), sum(parts.values())
     data = {"parts": dict(parts), "n_changes": n_changes, "most": most, "share": parts[most] / total}
     return Reason("made_of", f"The time is made of {parts_words(parts, n_changes)}.", data=data)
+
+
+def alerts_of(route: Route | None) -> tuple[Reason, ...]:
+    """Return a reason for each alert about the rides of a route."""
+    if route is None:
+        return ()
+    lines: dict[Alert, list[str]] = {}
+    for leg in route.legs:
+        for alert in leg.ride.alerts if leg.ride is not None else ():
+            name = f"{leg.way} {leg.ride.line if leg.ride is not None else ''}".rstrip()
+            lines.setdefault(alert, []).append(name)
+    return tuple(
+        Reason(
+            "alert",
+            f"Alert about {' and '.join(dict.fromkeys(names))}: {alert}",
+            data={"alert": alert, "lines": tuple(dict.fromkeys(names))},
+        )
+        for alert, names in lines.items()
+    )

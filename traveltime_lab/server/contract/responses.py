@@ -200,11 +200,23 @@ class RouteDescription(_Exact):
     parts: list[RoutePart]
 
 
+class RouteAlert(_Exact):
+    """An alert of live updates about rides of a route."""
+
+    route_part_ids: Annotated[list[int], Meta(min_length=1)]
+    effect: str
+    cause: str
+    header: str | UnsetType = UNSET
+    description: str | UnsetType = UNSET
+    url: str | UnsetType = UNSET
+
+
 #: Types of the properties that are not numbers.
 _KINDS: Mapping[str, Any] = {
     "distance_breakdown": list[ModeDistance],
     "fares": Fares,
     "route": RouteDescription,
+    "alerts": list[RouteAlert],
 }
 
 
@@ -238,6 +250,7 @@ if TYPE_CHECKING:
         distance_breakdown: Any = UNSET
         fares: Any = UNSET
         route: Any = UNSET
+        alerts: Any = UNSET
 else:
     FastProperties = _properties("FastProperties", taken_by("time-filter/fast"))
     #: Handlers build these, on the fast endpoints, too.

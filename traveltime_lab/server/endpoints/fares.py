@@ -21,6 +21,12 @@ _DECIMALS: Final = {
 _LARGEST: Final = 2**31 - 1
 
 
+def part_begins(route: Route) -> list[int]:
+    """Return the id of the first part of each leg, and the number of parts; see `Route.parts`."""
+    # A leg is as many parts as it has steps, or one.
+    return [0, *accumulate(len(leg.steps) or 1 for leg in route.legs)]
+
+
 def fares_entry(route: Route) -> dict[str, Any] | None:
     """
     Return the fares of a route: which parts each ticket pays for, and what all of them cost.
@@ -33,9 +39,7 @@ def fares_entry(route: Route) -> dict[str, Any] | None:
     """
     if route.fares is None:
         return None
-    # A leg is as many parts as it has steps, or one; see `Route.parts`.
-    sizes = [len(leg.steps) or 1 for leg in route.legs]
-    begins = [0, *accumulate(sizes)]
+    begins = part_begins(route)
     breakdown = []
     for ticket in route.fares.tickets:
         legs = [route.legs[i] for i in ticket.legs]

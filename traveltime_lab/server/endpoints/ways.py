@@ -15,7 +15,7 @@ import numpy as np
 from msgspec import UNSET
 
 from traveltime_lab._arrays import Int64Array
-from traveltime_lab.itinerary import Route
+from traveltime_lab.itinerary import Alert, Route
 from traveltime_lab.kernels.unreached import UNREACHED
 from traveltime_lab.limits import MAX_ROUTE_TIME_S
 from traveltime_lab.modes.table import MODES
@@ -28,7 +28,7 @@ from traveltime_lab.search.routes import find_routes
 from traveltime_lab.server.contract.moments import write_moment
 from traveltime_lab.server.contract.properties import ON_THE_WIRE, number_values
 from traveltime_lab.server.contract.responses import Properties
-from traveltime_lab.server.endpoints.fares import fares_entry, tickets_total
+from traveltime_lab.server.endpoints.fares import fares_entry, part_begins, tickets_total
 from traveltime_lab.server.endpoints.searches import Trips
 from traveltime_lab.transit.outlines import outlines
 
@@ -75,6 +75,8 @@ class Ways:
             known["fares"] = [fares_entry(route) or UNSET for route in self.routes]
         if self.routes is not None and "route" in requested:
             known["route"] = [_route(route) for route in self.routes]
+        if self.routes is not None and "alerts" in requested:
+            known["alerts"] = [_alerts(route) for route in self.routes]
         last = max((ON_THE_WIRE.index(name) for name in known), default=0)
         return map(Properties, *(known.get(name, repeat(UNSET, self.other.size)) for name in ON_THE_WIRE[: last + 1]))
 
@@ -111,7 +113,11 @@ def find_ways(
         return Ways(_NOTHING, _NOTHING)
     is_by_mode, is_by_timetable = "distance_breakdown" in requested, trips.query.transit is not None
     is_by_ferry = not is_by_timetable and not MODES[trips.query.transportation.type].is_on_streets
-    if limit is None or (not is_fast and not {"route", "fares"}.isdisjoint(requested)) or (is_by_mode and is_by_ferry):
+    if (
+        limit is None
+        or (not is_fast and not {"route", "fares", "alerts"}.isdisjoint(requested))
+        or (is_by_mode and is_by_ferry)
+    ):
         return _routed(trips, limit, n_best, is_by_mode=is_by_mode)
     if is_by_timetable and (is_by_mode or n_best > 1):
         return _outlined(trips, limit, requested, n_best)
@@ -213,3 +219,21 @@ def _route(route: Route) -> Any:
         "arrival_time": write_moment(route.arrival_time),
         "parts": parts,
     }
+
+
+def _alerts(route: Route) -> list[dict[str, Any]]:
+    """Return the alerts about the rides of a route as in docs/contract.md, 6.4.1."""
+    begins = part_begins(route)
+    parts: dict[Alert, list[int]] = {}
+    for i, leg in enumerate(route.legs):
+        for alert in leg.ride.alerts if leg.ride is not None else ():
+            parts.setdefault(alert, []).extend(range(begins[i], begins[i + 1]))
+    return [
+        {
+            "route_part_ids": ids,
+            "effect": alert.effect,
+            "cause": alert.cause,
+            **{name: text for name in ("header", "description", "url") if (text := getattr(alert, name))},
+        }
+        for alert, ids in parts.items()
+    ]

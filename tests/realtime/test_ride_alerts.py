@@ -1,0 +1,262 @@
+"""Alerts are notes on the rides that they name: equal to a plain reading of the feed and of the message."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import pickle
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import traveltime_lab as tl
+from tests.support import towns
+from tests.support.worlds import at
+from traveltime_lab.itinerary import Ride
+
+DAY = "20260302"
+MIDNIGHT = 1_772_409_600
+#: The feed in plain Python: trips with their routes, and stops with their stations.
+TRIPS = {
+    "t0": {"route_id": "R0", "agency_id": "X", "route_type": 3, "direction_id": 0, "start": 28_800},
+    "t1": {"route_id": "R1", "agency_id": "Y", "route_type": 1, "direction_id": 1, "start": 29_400},
+    "t2": {"route_id": "R2", "agency_id": "X", "route_type": 3, "direction_id": 0, "start": 36_000},
+}
+STATIONS = {"a": "A", "b": "B"}
+STOPS = """stop_id,stop_name,stop_lat,stop_lon,location_type,parent_station
+A,A,{a},1,
+B,B,{b},1,
+a,a,{a},,A
+b,b,{b},,B
+c,c,{c},,"""
+
+
+@pytest.fixture(scope="module")
+def planned(tmp_path_factory: pytest.TempPathFactory) -> tl.Network:
+    """A bus from a to b at 8:00, one on to c at 8:10, and from 10:00 one from a to b every ten minutes."""
+    places = dict(zip("abc", at((0.0, 0.0), (3000.0, 0.0), (6000.0, 0.0)), strict=True))
+    trips = [*towns.TRIPS, [("a", 36_000), ("b", 36_300)]]
+    feed = towns.timetable(
+        tmp_path_factory.mktemp("feed"), towns.STOPS, trips,
+        stops=STOPS.format(**{name: f"{point.y:.7f},{point.x:.7f}" for name, point in places.items()}),
+        agency="agency_id,agency_name,agency_url,agency_timezone\nX,X,http://x,UTC\nY,Y,http://y,UTC",
+        routes="route_id,route_short_name,route_type,agency_id\nR0,0,3,X\nR1,1,1,Y\nR2,2,3,X",
+        trips="route_id,service_id,trip_id,direction_id\nR0,daily,t0,0\nR1,daily,t1,1\nR2,daily,t2,0",
+        frequencies="trip_id,start_time,end_time,headway_secs,exact_times\nt2,10:00:00,12:00:00,600,1",
+    )  # fmt: skip
+    return tl.build_network(towns.STREETS, gtfs=feed, timezone="UTC")
+
+
+def concerns(alert: dict[str, Any], now: int | None, ride: Ride, start: int) -> bool:
+    """Return whether an alert of a message is about a ride whose trip starts at a time by the timetable."""
+    trip = TRIPS[ride.trip_id]
+
+    def is_active(begin: float, end: float) -> bool:
+        periods = alert.get("active_period") or [{"start": now or 0}]
+        return any(end >= each.get("start", 0) and begin < each.get("end", 10**11) for each in periods)
+
+    def clock(text: str) -> int:
+        hours, minutes, seconds = map(int, text.split(":"))
+        return 3600 * hours + 60 * minutes + seconds
+
+    board, alight = ride.board.time.timestamp(), ride.alight.time.timestamp()
+    for entity in alert["informed_entity"]:
+        inner = entity.get("trip", {})
+        if not {*entity} - {"trip"} and not {*inner} - {"start_date", "start_time"}:
+            continue
+        checks = [
+            all(
+                entity[name] == trip[name]
+                for name in ("route_id", "agency_id", "route_type", "direction_id")
+                if name in entity
+            ),
+            all(inner[name] == trip[name] for name in ("route_id", "direction_id") if name in inner),
+            inner.get("trip_id", ride.trip_id) == ride.trip_id,
+            inner.get("start_date", DAY) == DAY,
+            "start_time" not in inner or clock(inner["start_time"]) == start,
+        ]
+        if not all(checks):
+            continue
+        if "stop_id" not in entity:
+            if is_active(board, alight):
+                return True
+            continue
+        for stop, when in ((ride.board.stop_id, board), (ride.alight.stop_id, alight)):
+            if entity["stop_id"] in (stop, STATIONS.get(stop)) and is_active(when, when):
+                return True
+    return False
+
+
+def random_alert(dice: random.Random) -> dict[str, Any]:
+    def entity() -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        fields = {
+            "route_id": ["R0", "R1", "R2", "R9"], "agency_id": ["X", "Y"], "stop_id": ["a", "b", "c", "A", "B", "z"],
+            "route_type": [1, 3], "direction_id": [0, 1],
+        }  # fmt: skip
+        for name in dice.sample([*fields], dice.choice([0, 1, 1, 1, 2, 3])):
+            found[name] = dice.choice(fields[name])
+        inner = {
+            "trip_id": ["t0", "t1", "t2", "t9"], "route_id": ["R0", "R2"], "direction_id": [0, 1],
+            "start_date": [DAY, "20260303"], "start_time": ["08:00:00", "08:10:00", "10:20:00", "10:00:00"],
+        }  # fmt: skip
+        chosen = dice.sample([*inner], dice.choice([0, 0, 1, 2, 3]))
+        if chosen:
+            found["trip"] = {name: dice.choice(inner[name]) for name in chosen}
+        return found
+
+    alert: dict[str, Any] = {"informed_entity": [entity() for _ in range(dice.choice([1, 1, 2, 3]))]}
+    hours = [8, 8.02, 8.05, 8.1, 8.15, 8.2, 8.3, 10, 10.3, 10.4, 10.5, 12]
+    periods = []
+    for _ in range(dice.choice([0, 1, 1, 2])):
+        start, end = sorted(dice.sample(hours, 2))
+        period = {"start": MIDNIGHT + round(start * 3600), "end": MIDNIGHT + round(end * 3600)}
+        if dice.random() < 0.3:
+            del period[dice.choice(["start", "end"])]
+        periods.append(period)
+    if periods:
+        alert["active_period"] = periods
+    return alert
+
+
+def message(alerts: list[dict[str, Any]], now: int | None, *updates: dict[str, Any]) -> bytes:
+    header = {} if now is None else {"timestamp": now}
+    entities = [{"id": f"a{i}", "alert": alert} for i, alert in enumerate(alerts)]
+    entities += [{"id": f"u{i}", "trip_update": update} for i, update in enumerate(updates)]
+    return json.dumps({"header": header, "entity": entities}).encode()
+
+
+def rides(network: tl.Network, when: str, how: str = "departure_time", **more: Any) -> list[Ride]:
+    places = at((0.0, 0.0), (6000.0, 0.0)) if when < "2026-03-02T09" else at((0.0, 0.0), (3000.0, 0.0))
+    found = tl.routes(
+        network, places.iloc[:1], places.iloc[1:], transportation={"type": "public_transport", **more}, **{how: when}
+    )
+    legs = [leg.ride for leg in found["route"].iloc[0].legs if leg.ride is not None]
+    assert legs
+    return legs
+
+
+@pytest.mark.parametrize("delay", [0, 30, 240])
+@pytest.mark.parametrize("now", [None, MIDNIGHT + 29_500])
+def test_alerts_equal_a_plain_reading(planned: tl.Network, now: int | None, delay: int) -> None:
+    dice = random.Random(f"{now} {delay}")
+    alerts = [random_alert(dice) for _ in range(400)]
+    late = {"trip": {"trip_id": "t0", "start_date": DAY}, "delay": delay}
+    network = planned.with_updates(message(alerts, now, *([late] if delay else [])))
+    compared = 0
+    for when, how in (
+        ("2026-03-02T08:00:00", "departure_time"),
+        ("2026-03-02T10:20:00", "departure_time"),
+        ("2026-03-02T10:26:00", "arrival_time"),
+    ):
+        for ride in rides(network, when, how):
+            start = (
+                TRIPS[ride.trip_id]["start"] if ride.trip_id != "t2" else round(ride.board.time.timestamp()) - MIDNIGHT
+            )
+            expected = [f"a{i}" for i, alert in enumerate(alerts) if concerns(alert, now, ride, start)]
+            assert [each.entity for each in ride.alerts] == expected
+            compared += len(expected)
+    assert compared > 100
+
+
+def test_headways_that_are_averages(planned: tl.Network) -> None:
+    network = planned.with_updates(message([{"informed_entity": [{"route_id": "R0"}, {"stop_id": "b"}]}], None))
+    (ride,) = rides(network, "2026-03-02T10:20:00", headways="average")
+    assert [each.entity for each in ride.alerts] == ["a0"]
+
+
+def test_several_feeds(tmp_path: Path) -> None:
+    """An id that two feeds have is of neither, unless the message is of one."""
+    feeds = []
+    for name, trips in {"one": towns.TRIPS[:1], "two": [[("b", 29_400), ("c", 29_700)]]}.items():
+        path = towns.timetable(tmp_path, towns.STOPS, trips)
+        feeds.append(path.rename(path.with_stem(name)))
+    network = tl.build_network(towns.STREETS, gtfs=feeds, timezone="UTC")
+    named = message([{"informed_entity": [{"route_id": "R0"}]}], None)
+    typed = message([{"informed_entity": [{"route_type": 3}]}], None)
+
+    def n_alerts(source: Any) -> int:
+        return sum(len(ride.alerts) for ride in rides(network.with_updates(source), "2026-03-02T08:00:00"))
+
+    assert n_alerts(named) == 0 and n_alerts(typed) == 2
+    assert n_alerts({"one": named}) == n_alerts({"two": named}) == 1
+
+
+def test_what_an_alert_says(planned: tl.Network) -> None:
+    texts = [("de", "Umleitung"), ("", "Detour?"), ("en-GB", "Detour\nhere")]
+    alert = {
+        "informed_entity": [{"agency_id": "X"}, {"route_id": "R1"}], "effect": "DETOUR", "cause": "CONSTRUCTION",
+        "header_text": {"translation": [{"language": code, "text": text} for code, text in texts]},
+        "url": {"translation": [{"text": "http://x/1"}]},
+    }  # fmt: skip
+    network = planned.with_updates(message([alert], None))
+    places = at((0.0, 0.0), (6000.0, 0.0))
+    how: dict[str, Any] = {"transportation": "public_transport", "departure_time": "2026-03-02T08:00:00"}
+    found = tl.routes(network, places.iloc[:1], places.iloc[1:], properties=["alerts", "route"], **how)
+    (said,) = found["alerts"].iloc[0]
+    assert said == tl.Alert("Detour\nhere", "", "http://x/1", "DETOUR", "CONSTRUCTION", "a0", "the message")
+    assert str(said) == "Detour here" and found["route"].iloc[0].alerts == (said,)
+    explanation = tl.explain(network, places.iloc[:1], places.iloc[1:], travel_time=3600, **how)
+    assert explanation.codes == ("made_of", "alert")
+    assert str(explanation).splitlines()[-1] == "Alert about bus 0 and underground 1: Detour here"
+    assert explanation.reasons[-1].data["alert"] == said
+    without = tl.routes(planned, places.iloc[:1], places.iloc[1:], properties=["alerts"], **how)
+    assert without["alerts"].iloc[0] == ()
+    assert pickle.loads(pickle.dumps(network.updates)).alerts.equals(network.updates.alerts)
+    assert str(tl.Alert("", "First\nsecond")) == "First" and str(tl.Alert("", effect="NO_SERVICE")) == "No service"
+
+
+def test_explain_says_that_the_plan_would_do(planned: tl.Network) -> None:
+    gone = {"trip": {"trip_id": "t0", "start_date": DAY, "schedule_relationship": "CANCELED"}}
+    network = planned.with_updates(message([], None, gone))
+    places = at((0.0, 0.0), (3000.0, 0.0))
+    how: dict[str, Any] = {
+        "travel_time": 900, "transportation": "bus", "departure_time": dt.datetime(2026, 3, 2, 8, tzinfo=dt.UTC),
+    }  # fmt: skip
+    explanation = tl.explain(network, places.iloc[:1], places.iloc[1:], **how)
+    assert "live_updates" in explanation.codes
+    assert "By the planned timetable it takes 5 min; live updates have changed that." in str(explanation)
+    assert (
+        "live_updates" not in tl.explain(planned, places.iloc[:1], places.iloc[1:], **how | {"travel_time": 60}).codes
+    )
+
+
+def test_the_service_has_them_on_request(planned: tl.Network) -> None:
+    pytest.importorskip("starlette", reason="the extra 'server' is not installed")
+    import msgspec
+
+    from tests.support.door import PAIR, locations, matrix_search, ok, open_door
+    from traveltime_lab.server.app import create_app
+    from traveltime_lab.server.atlas import Atlas
+    from traveltime_lab.server.auth import Credentials
+    from traveltime_lab.server.contract.responses import Matrix
+
+    alert = {"informed_entity": [{"route_id": "R1"}], "header_text": {"translation": [{"text": "Works"}]}}
+    network = planned.with_updates(message([alert], None))
+    ends = [(point.y, point.x) for point in at((0.0, 0.0), (6000.0, 0.0))]
+    search = {"transportation": {"type": "public_transport"}, "departure_time": "2026-03-02T08:00:00Z"}
+    with open_door(create_app(Atlas(network), Credentials([PAIR]))) as door:
+
+        def asked(path: str, *names: str, **more: Any) -> dict[str, Any]:
+            about = matrix_search(**{**search, **more}, properties=list(names), travel_time=7200)
+            body = ok(door.post(path, {"locations": locations(*ends), "departure_searches": [about]}))
+            msgspec.convert(body, Matrix)
+            found: dict[str, Any] = body["results"][0]["locations"][0]["properties"][0]
+            return found
+
+        for path in ("/v4/routes", "/v4/time-filter"):
+            found = asked(path, "route", "alerts")
+            (said,) = found["alerts"]
+            assert said["header"] == "Works" and {*said} == {"route_part_ids", "effect", "cause", "header"}
+            assert [found["route"]["parts"][i]["line"] for i in said["route_part_ids"]] == ["1"]
+            plain = asked(path, "route")
+            assert plain == {"route": found["route"]}, "clients that do not request them see no difference"
+            assert asked(path, "alerts", transportation={"type": "walking"}) == {"alerts": []}
+        with open_door(create_app(Atlas(planned), Credentials([PAIR]))) as other:
+            body = {
+                "locations": locations(*ends),
+                "departure_searches": [matrix_search(**search, properties=["route"])],
+            }
+            assert ok(other.post("/v4/routes", body)) == ok(door.post("/v4/routes", body))
