@@ -154,6 +154,7 @@ def main() -> None:
         command = [
             sys.executable, "-m", "traveltime_lab", "serve", f"city={options.network}", "--port", "0", "--quiet",
             "--credentials", "me:key", "--updates", str(file), "--every", "1", "--max-age", "inf",
+            "--idle-timeout", "3600",  # clients reuse connections, which the service may be about to close
         ]  # fmt: skip
         services, addresses = [], []
         for _ in range(options.processes):

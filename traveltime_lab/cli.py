@@ -223,7 +223,7 @@ def _run_server(options: argparse.Namespace, signals: Hangups) -> None:
     from traveltime_lab.server import auth
     from traveltime_lab.server import serve as running
     from traveltime_lab.server.config import Options
-    from traveltime_lab.server.live_sources import parsed
+    from traveltime_lab.server.live_sources import name_of, parsed
     from traveltime_lab.server.reload import Reloader, Source
 
     if (options.certificate is None) != (options.key is None):
@@ -254,6 +254,8 @@ def _run_server(options: argparse.Namespace, signals: Hangups) -> None:
         if len(sources) > 1:
             raise tl.InputError("--changes needs exactly one network; build the others with their changes")
         sources = {name: source.changed_by(options.changes) for name, source in sources.items()}
+    for each in map(parsed, options.updates):
+        name_of(each, tuple(sources))  # before networks are loaded, which takes minutes
     stamps = {name: source.stamp() for name, source in sources.items()}
 
     def announce(address: running.Served) -> None:

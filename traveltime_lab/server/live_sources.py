@@ -115,6 +115,22 @@ def parsed(text: str) -> UpdateSource:
     return UpdateSource(address, name or None, feed or None)
 
 
+def name_of(source: UpdateSource, names: tuple[str, ...]) -> str:
+    """Return the name of the network that a source is about; InputError if there is none, or several could be meant."""
+    if source.map is None and len(names) > 1:
+        raise InputError(
+            f"updates must name the network that they are about, which is one of {', '.join(names)}; write "
+            f"NETWORK={_label(source)}, or pass a dict"
+        )
+    name = names[0] if source.map is None else source.map
+    if name not in names:
+        raise InputError(
+            f"updates are for a network called {name!r}; there are {', '.join(map(repr, names))}"
+            f"{did_you_mean(name, names)}"
+        )
+    return name
+
+
 def checked(sources: tuple[UpdateSource, ...], networks: Mapping[str, Network]) -> tuple[UpdateSource, ...]:
     """
     Return sources with the names of their networks, and with labels that differ.
@@ -129,19 +145,7 @@ def checked(sources: tuple[UpdateSource, ...], networks: Mapping[str, Network]) 
     labels: dict[str, int] = {}
     found = []
     for source in sources:
-        name = source.map
-        if name is None:
-            if len(networks) > 1:
-                raise InputError(
-                    f"updates must name the network that they are about, which is one of {', '.join(networks)}; write "
-                    f"NETWORK={_label(source)}, or pass a dict"
-                )
-            (name,) = networks
-        if name not in networks:
-            raise InputError(
-                f"updates are for a network called {name!r}; there are {', '.join(map(repr, networks))}"
-                f"{did_you_mean(name, networks)}"
-            )
+        name = name_of(source, tuple(networks))
         network = networks[name]
         check_planned(network.timetable, network.tables.report)
         assert network.timetable is not None
