@@ -308,7 +308,9 @@ def test_a_reload_keeps_the_updates(following: Following, file: Path, tmp_path: 
     assert found["status"] == "failed" and not found["in_use"] and "needs a timetable" in found["reason"]
     assert following.network is without
     following.serving.exchange(Atlas({"else": planned}))
-    assert following.network is planned and not following.look()[0]["in_use"]
+    (found,) = following.look()
+    assert following.network is planned and not found["in_use"]
+    assert (found["status"], found["reason"]) == ("failed", "a reload has left no network of this name")
     following.serving.exchange(Atlas({"town": planned}))
     assert following.delay == 60
 

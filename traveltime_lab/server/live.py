@@ -402,6 +402,7 @@ class Live:
     def statuses(self) -> list[Status]:
         """Return what is known about each source."""
         found, now = [], self._clock()
+        names = {item.name for item in self._serving.planned.maps}
         for each in self._followers:
             updated = self.current.get(each.source.map or "")
             message, age, fault = each.message, each.age_s(now), each.fault
@@ -409,6 +410,8 @@ class Live:
             not_applied = (
                 "" if updated is None or fault is not None or message not in updated.messages else updated.fault
             )
+            if each.source.map not in names and fault is None:
+                not_applied = "a reload has left no network of this name"
             if fault is not None or not_applied:
                 status = "failed"
             else:
