@@ -1,13 +1,15 @@
 """
 Costs of a drag of the widget's marker on the sample: milliseconds to repaint and bytes on the wire.
 
-``python benchmarks/widget.py`` measures what Python does and sends; with ``--browser`` also JupyterLab in headless
-Chromium, from the mouse's release to the changed shape on the screen.
+``python benchmarks/widget.py`` measures what Python does and sends, and how long a drop takes while the curve of the
+day is searched; with ``--browser`` also JupyterLab in headless Chromium, from the mouse's release to the changed shape
+on the screen.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
 import statistics
 import sys
@@ -78,6 +80,36 @@ def in_python(n: int) -> None:
         )
 
 
+async def with_curve(n: int) -> None:
+    """Print how long the curve of the day takes, and drops without it and while it is searched, by turns."""
+    network = tl.sample_network()
+    plaza = tl.sample_points().loc[[PLACE]]
+    print(f"\nThe curve of the day: {n} drops by turns without it and while it is searched, median and 90 %")
+    for name in ("bus 30 min", "bus 60 min", "bus 60, 80 %"):
+        made = tl.TravelTimeMap(network, plaza, **CASES[name])
+        cpu = time.process_time()
+        while len(made._day_found) < len(made._day_parts):
+            await asyncio.sleep(0.01)
+        whole = time.process_time() - cpu
+        start, dropped = made.state.origins[0], {False: [], True: []}
+        for i in range(2 * n + 4):
+            made.panel._curve.value = has_curve = i % 2 == 1
+            place = start.lng + 0.001 * (1 + i // 2 % 5), start.lat + 0.001 * (i // 2 % 3)
+            made.move_origin(PLACE, *place)
+            while made._shape_jobs.running is not None:
+                await asyncio.sleep(0.001)
+            while has_curve and made._day_jobs.running is None:
+                await asyncio.sleep(0.001)
+            begun = time.perf_counter()
+            made.move_origin(PLACE, place[0] + 2e-4, place[1])
+            while made._shape_jobs.running is not None:
+                await asyncio.sleep(0.001)
+            if i >= 4:
+                dropped[has_curve].append((time.perf_counter() - begun) * 1e3)
+        without, meanwhile = (_spread(dropped[has_curve]) for has_curve in (False, True))
+        print(f"{name:16} curve {whole:5.2f} s of processor time; drops without{without} ms, meanwhile{meanwhile} ms")
+
+
 def _spread(values: list[float]) -> str:
     """Return median and 90 %."""
     return f"{statistics.median(values):7.0f} {sorted(values)[int(0.9 * len(values))]:8.0f}"
@@ -140,5 +172,6 @@ if __name__ == "__main__":
     parser.add_argument("--browser", action="store_true")
     options = parser.parse_args()
     in_python(options.drags)
+    asyncio.run(with_curve(options.drags))
     if options.browser:
         in_browser(min(options.drags, 15))

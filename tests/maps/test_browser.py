@@ -143,6 +143,18 @@ def test_public_transport(browser: Browser, lab: str, shoot: Callable[[Page, str
     shoot(page, "public-transport-1-eight")
     by_bus = page.evaluate(OUTLINE)
     assert page.evaluate(HOLDS_MARKER)
+    curve = page.locator(".traveltime-day-picture").first
+    until_text(curve, lambda text: " to " in text)
+    page.set_viewport_size({"width": 1500, "height": 1250})
+    plot = curve.locator("svg").first.bounding_box()
+    assert plot is not None
+    page.mouse.click(plot["x"] + plot["width"] * 20.5 / 24, plot["y"] + plot["height"] / 3)
+    page.get_by_text("20:30", exact=True).first.wait_for()
+    evening = until_changed(page, by_bus)
+    until_text(curve, lambda text: "at 20:30" in text)
+    shoot(page, "public-transport-2-curve")
+    page.mouse.click(plot["x"] + plot["width"] / 3, plot["y"] + plot["height"] / 2)
+    assert until_changed(page, evening) == by_bus, "a click on the curve sets the time"
     page.locator("select").filter(has_text="this very minute").first.select_option(label="within an hour")
     page.locator("select").filter(has_text="the luckiest minute").first.select_option(label="80 % of the minutes")
     until_changed(page, by_bus)
@@ -152,15 +164,16 @@ def test_public_transport(browser: Browser, lab: str, shoot: Callable[[Page, str
     page.get_by_text("80 % of the time within", exact=False).last.wait_for()
     page.wait_for_timeout(1500)
     sure = page.evaluate(OUTLINE)
-    shoot(page, "public-transport-2-relied-on")
+    shoot(page, "public-transport-3-relied-on")
     page.locator(".traveltime-clock .noUi-handle").first.focus()
     for _ in range(56):
         page.keyboard.press("ArrowRight")
     page.get_by_text("22:00", exact=True).first.wait_for()
     until_changed(page, sure)
-    shoot(page, "public-transport-3-night")
+    shoot(page, "public-transport-4-night")
     page.locator(".traveltime-mode select").first.select_option(label="by car")
     page.locator("select").filter(has_text="this very minute").first.wait_for(state="hidden")
+    assert page.evaluate(CUT_OFF) == []
     assert not complaints
     page.close()
 

@@ -27,7 +27,8 @@ from traveltime_lab.crs import LocalFrame
 from traveltime_lab.itinerary import Leg
 from traveltime_lab.limits import MAX_DISTANCE_M, MAX_TRAVEL_TIME_S
 from traveltime_lab.maps import style
-from traveltime_lab.maps.widget import Origin, answers, browser, choices, jobs, rides
+from traveltime_lab.maps.widget import Origin, answers, browser, choices, day_view, jobs, rides
+from traveltime_lab.maps.widget import day as days
 from traveltime_lab.maps.widget.origins import new_name, read_origins
 from traveltime_lab.maps.widget.state import MapState, state_of
 from traveltime_lab.modes.table import MODES
@@ -482,6 +483,86 @@ def test_windows_are_those_of_time_map(line: Network) -> None:
             tl.TravelTimeMap(line, origins, **{**how, "window": None, **values})
     with pytest.raises(tl.InputError, match="needs a timetable"):
         tl.TravelTimeMap(line, origins, window=600)
+
+
+@pytest.mark.parametrize("how", [{}, {"combine": "union"}, {"window": 1800, "percentile": 80}, {"rings": 1}])
+def test_the_curve_of_the_day_is_that_of_single_moments(line: Network, how: dict[str, Any]) -> None:
+    places = at((0, 0), (5200, 0)).set_axis(["home", "work"])
+    origins = places if "combine" in how or "rings" in how else places[:1]
+    made = tl.TravelTimeMap(
+        line, origins, transportation="bus", departure_time="2026-03-03T08:00", travel_time=900,
+        level_of_detail="low", **how,
+    )  # fmt: skip
+    curve = made.day_curve
+    assert list(curve.columns) == ["moment", "origin", "travel_time", "area"]
+    assert curve["moment"].nunique() == 48 and curve["moment"].dt.tz is not None
+    for hour, minute in ((0, 0), (7, 30), (8, 0), (23, 30)):
+        made.departure_time = f"2026-03-03T{hour:02d}:{minute:02d}"
+        here = curve[curve["moment"] == pd.Timestamp(2026, 3, 3, hour, minute, tz="UTC")]
+        shown = made.areas
+        if "rings" in how:
+            assert here["origin"].tolist() == ["home", "work"]
+        assert here["origin"].tolist() == shown["origin"].tolist()
+        assert here["travel_time"].tolist() == shown["travel_time"].tolist()
+        assert np.allclose(here["area"], shown.geometry.to_crs(line.crs).area, rtol=1e-12)
+    assert curve["area"].max() > 1.2 * curve["area"].min(), "the bus of eight"
+
+
+def test_the_curve_of_the_day_follows_the_map(line: Network, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(day_view, "_REST_S", 0.0)
+    calls: list[Any] = []
+    sizes = days.sizes
+    monkeypatch.setattr(days, "sizes", lambda *given: calls.append(given) or sizes(*given))
+
+    async def until(is_so: Any) -> None:
+        while not is_so():
+            await asyncio.sleep(0.005)
+
+    async def run() -> None:
+        options: dict[str, Any] = {"transportation": "bus", "departure_time": "2026-03-03T08:00", "travel_time": 900}
+        made = tl.TravelTimeMap(line, at((0, 0)).set_axis(["home"]), **options)
+        await until(lambda: len(made._day_found) == len(made._day_parts) > 1)
+        drawn = made._day_picture.value
+        assert " to " in drawn and "at 08:00" in drawn and made._day_box.layout.display is None
+        n_calls = len(calls)
+        made._day_slider.value = 7 * 3600
+        assert made.state.departure_time == "2026-03-03T07:00:00", "a click on the curve"
+        await until(lambda: "at 07:00" in made._day_picture.value)
+        assert len(calls) == n_calls, "the curve is that of all times"
+        (place,) = at((2000, 0))
+        made.move_origin("home", place.x, place.y, is_dragging=True)
+        await until(lambda: made._shape_jobs.running is None)
+        assert "traveltime-day-old" in made._day_picture._dom_classes and len(calls) == n_calls
+        made.move_origin("home (moved)", place.x, place.y)
+        await until(lambda: len(calls) > n_calls)
+        made.move_origin("home (moved)", place.x + 0.001, place.y)
+        assert made._day_jobs.running is None, "a search of the curve is cancelled"
+        await until(lambda: made._shape_jobs.running is None and len(made._day_found) == len(made._day_parts))
+        assert "traveltime-day-old" not in made._day_picture._dom_classes
+        whole = pd.concat(made._day_found, ignore_index=True)
+        pd.testing.assert_frame_equal(whole, made.day_curve)
+        made.panel._curve.value = False
+        assert made._day_box.layout.display == "none"
+        made.panel._curve.value = True
+        made.state.transportation = "walking"
+        await until(lambda: made._shape_jobs.running is None)
+        assert made._day_box.layout.display == "none" and made.panel._curve.layout.display == "none"
+        with pytest.raises(tl.InputError, match="do not depend on the time of day"):
+            _ = made.day_curve
+
+    asyncio.run(asyncio.wait_for(run(), 120))
+
+
+def test_a_curve_of_a_day_with_a_clock_change(line: Network) -> None:
+    """Local times that do not exist are left out, as the clock of the map has no areas for them, too."""
+    query = state_of(line, at((0, 0)), transportation="bus", departure_time="2026-03-29T08:00").query()
+    day = days.day_of(line, query)
+    assert day is not None and day.date == dt.date(2026, 3, 29)
+    moments = [moment for part in days.parts(day, "Europe/Rome") for moment in part]
+    assert len(moments) == 46 and not any(moment.hour == 2 for moment in moments)
+    assert days.day_of(line, state_of(line, at((0, 0)), transportation="walking").query()) is None
+    typical = state_of(line, at((0, 0)), transportation="bus", departure_time="weekday_morning").query()
+    assert days.day_of(line, typical).date == line.typical_day
 
 
 def test_probes_tell_what_to_take(line: Network) -> None:

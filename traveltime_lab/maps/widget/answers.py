@@ -116,7 +116,7 @@ def areas(network: Network, query: Query, *, step: Step = _no_step) -> gpd.GeoDa
     drawn = pd.concat(found).loc[[origin.name for origin in query.origins]].reset_index(names="origin")
     if query.combine != "each":
         drawn = pd.concat(
-            [_combined(network, drawn[drawn[query.measure] == limit], query, limit) for limit in query.limits],
+            [combined(network, drawn[drawn[query.measure] == limit], query, limit) for limit in query.limits],
             ignore_index=True,
         )
     flag = [COLUMN] if COLUMN in drawn.columns else []
@@ -171,7 +171,7 @@ def _shapes(network: Network, origins: gpd.GeoDataFrame, query: Query) -> gpd.Ge
         return time_map(network, origins, travel_time=limits, **query.options)
 
 
-def _combined(network: Network, ring: gpd.GeoDataFrame, query: Query, limit: int) -> gpd.GeoDataFrame:
+def combined(network: Network, ring: gpd.GeoDataFrame, query: Query, limit: int) -> gpd.GeoDataFrame:
     """Return the combination of the areas of one ring."""
     if query.combine == "union":
         shape = union(ring)

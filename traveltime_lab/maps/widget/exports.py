@@ -7,6 +7,8 @@ from __future__ import annotations
 import builtins
 import io
 from collections.abc import Callable
+from contextlib import AbstractContextManager
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     import geopandas as gpd
 
     from traveltime_lab.maps.widget.layers import Layer
-    from traveltime_lab.maps.widget.state import MapState
+    from traveltime_lab.maps.widget.state import MapState, Query
     from traveltime_lab.network.network import Network
 
 
@@ -32,8 +34,14 @@ class Exports:
     _folder: Path
     #: Layers of own data by name, with their parts of the map.
     _own: dict[str, tuple[Layer, Any]]
-    #: Returns the areas of the current state, or raises an error if there are none.
-    _answered: Callable[[], gpd.GeoDataFrame]
+    #: The control panel.
+    panel: Any
+    _areas: gpd.GeoDataFrame
+    _drawn_question: Query | None
+    _failure: BaseException | None
+    _catch_up: Callable[[], None]
+    #: Shows errors on the map instead of raising them.
+    _errors_shown: Callable[[], AbstractContextManager[None]]
 
     @property
     def folder(self) -> Path:
@@ -120,6 +128,14 @@ class Exports:
 
         return self._written(path, ".html", drawn)
 
+    def _answered(self) -> gpd.GeoDataFrame:
+        """Return the areas of the current state; compute them if the map shows a draft or an older state."""
+        self._catch_up()
+        query = self.state.query()
+        if not query.origins or query != self._drawn_question or self._failure is not None:
+            return answers.areas(self.network, query)
+        return self._areas
+
     def _stem(self) -> str:
         """Return the beginning of the names of files without a path."""
         return f"areas-{self.state.transportation.replace('+', '-')}"
@@ -132,6 +148,15 @@ class Exports:
         """Return the areas as GeoJSON with a receipt."""
         table = self._with_receipt()
         return geojson(table, "areas", **{KEY: receipt(table)})
+
+    def _export(self, kind: str) -> None:
+        """Run an export and show the path of its file."""
+        with self._errors_shown():
+            if kind == "code":
+                self.panel.show_code(self.code())
+                return
+            path = getattr(self, f"to_{kind}")()
+            self.panel.show_export(f"Saved <code>{escape(str(path))}</code>")
 
     def _written(self, path: str | Path | None, suffix: str, content: Callable[[], bytes]) -> Path:
         """Write a file, by default a new one in the folder of the map, and return its path."""

@@ -41,6 +41,11 @@ class Job:
         """Request that the job stops at its next step."""
         self._stop.set()
 
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether the job shall stop."""
+        return self._stop.is_set()
+
     def step(self, done: int, total: int) -> None:
         """Record the progress; raise Cancelled if the job has been cancelled."""
         self.done, self.total = done, total

@@ -31,8 +31,9 @@ class Markers:
     _is_draft: bool
     #: Shows errors on the map instead of raising them.
     _errors_shown: Callable[[], AbstractContextManager[None]]
-    #: Searches and draws the areas.
+    #: Searches and draws the areas, and the curve of the day.
     _draw: Callable[..., None]
+    _follow_day: Callable[[], None]
     #: Names that the map gave to origins, and those of them that are still to be looked up.
     _given: set[str]
     _unnamed: set[str]
@@ -159,8 +160,11 @@ class Markers:
             self._rename_marker(str(old.name), str(requested))
             origins.insert(position, moved)
             self.state.origins = origins
-        elif was_dragging and not is_dragging and self._is_draft:
-            self._draw()
+        elif was_dragging and not is_dragging:
+            if self._is_draft:
+                self._draw()
+            else:
+                self._follow_day()
         if is_given and not is_dragging and (moved != old or was_dragging):
             self._unnamed.add(str(requested))
             self._name_origins()

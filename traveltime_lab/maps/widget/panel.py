@@ -88,6 +88,8 @@ class Panel:
         Called with ``"code"``, ``"geojson"``, ``"parquet"``, ``"png"`` or ``"html"`` when an export button is pressed.
     on_fit : callable
         Called when the button for showing all areas is pressed.
+    on_day : callable
+        Called when the curve of the day is switched on or off.
 
     Attributes
     ----------
@@ -103,9 +105,10 @@ class Panel:
         on_remove: Callable[[Any], None],
         on_export: Callable[[str], None],
         on_fit: Callable[[], None],
+        on_day: Callable[[], None],
     ) -> None:
         self.state, self._network = state, network
-        self._on_remove, self._on_export, self._on_fit = on_remove, on_export, on_fit
+        self._on_remove, self._on_export, self._on_fit, self._on_day = on_remove, on_export, on_fit, on_day
         self._is_updating = False
         self._bound: list[tuple[Any, str, Callable[[Any], Any]]] = []
 
@@ -275,6 +278,8 @@ class Panel:
         self._window_row, self._luck_row = labelled("Leaving", window), labelled("Good for", luck)
         self._traffic_row = labelled("Traffic", traffic)
         self._hour_note = ipywidgets.HTML()
+        self._curve = ipywidgets.Checkbox(value=True, description="Curve of the day below the map", indent=False)
+        self._curve.observe(lambda _: self._on_day(), "value")
         return [
             self._moment_row,
             self._day_row,
@@ -283,6 +288,7 @@ class Panel:
             self._luck_row,
             self._traffic_row,
             self._hour_note,
+            self._curve,
         ]
 
     def _shape_options(self) -> Any:
@@ -425,6 +431,7 @@ class Panel:
         show(self._metres_row, not in_time)
         show(self._day_row, has_hour)
         show(self._clock_row, has_hour and state.day is not None)
+        show(self._curve, has_hour)
         show(self._window_row, has_hour and state.uses_timetable)
         show(self._luck_row, has_hour and state.uses_timetable and state.window > 0)
         show(self._traffic_row, applies("traffic_model", kind) and in_time)
@@ -483,6 +490,11 @@ class Panel:
     def click_adds(self) -> bool:
         """Whether a click on the map adds an origin."""
         return bool(self._click.value)
+
+    @property
+    def shows_day(self) -> bool:
+        """Whether the curve of the day is shown where there is one."""
+        return bool(self._curve.value)
 
     @property
     def hover_asks(self) -> bool:

@@ -207,6 +207,18 @@ class _Half(TravelTimeMap):
                 half.map.center, half.map.zoom = self.map.center, self.map.zoom
             half._fitted = self._fitted
 
+    def _switch_day(self) -> None:
+        for half in self._halves:
+            half._follow_day()
+
+    def _draw_day(self) -> None:
+        # The other curve has the same scale.
+        for half in self._halves:
+            TravelTimeMap._draw_day(half)
+
+    def _day_top(self) -> float:
+        return max(TravelTimeMap._day_top(half) for half in self._halves)
+
     def ask(self, lng: Any, lat: float | None = None) -> None:
         """Show travel times and routes between the origins and a point on both maps; see `TravelTimeMap.ask`."""
         for half in self._halves:

@@ -30,6 +30,7 @@ from traveltime_lab.maps import basemap, style
 from traveltime_lab.maps.widget import answers, browser, rides
 from traveltime_lab.maps.widget.background import ASSUMED_PX, Background, tile_layer
 from traveltime_lab.maps.widget.controls import Status, column, row, signed
+from traveltime_lab.maps.widget.day_view import DayCurve
 from traveltime_lab.maps.widget.exports import Exports
 from traveltime_lab.maps.widget.finder import Finder
 from traveltime_lab.maps.widget.jobs import Cancelled, Job, LatestOnly
@@ -55,7 +56,7 @@ _ON_MAP = tuple(dict.fromkeys((*OPTION_NAMES, *value_names())))
 
 
 @signed
-class TravelTimeMap(Exports, Markers, Naming, OwnLayers, Background, ipywidgets.VBox):
+class TravelTimeMap(Exports, Markers, Naming, OwnLayers, DayCurve, Background, ipywidgets.VBox):
     """
     Interactive map with isochrones that follow their origins.
 
@@ -87,6 +88,9 @@ class TravelTimeMap(Exports, Markers, Naming, OwnLayers, Background, ipywidgets.
         Areas of the current state, see `traveltime_lab.maps.widget.answers.areas`; without rows if there are no
         origins. Waits for a running search, and raises the error that the map displays, if any. After cancelling a
         search, the areas that are on the map.
+    day_curve : DataFrame
+        Sizes of the areas at each half hour of the day, which a curve below the map shows where they depend on the
+        time of day; a click on the curve sets the time. Searches what is not known yet.
     error : str
         Message displayed on the map, empty if there is none. Waits for a running search.
 
@@ -166,7 +170,7 @@ class TravelTimeMap(Exports, Markers, Naming, OwnLayers, Background, ipywidgets.
         self.panel = self._make_panel()
         self._note = ipywidgets.HTML(layout=ipywidgets.Layout(margin="2px 4px", overflow="hidden"))
         # Below 700 px, the panel wraps below the map. Beside the map, it gets next to nothing of the spare width.
-        left = column([self.map, self._note], flex="1000 1 390px", min_width="0")
+        left = column([self.map, self._make_day(), self._note], flex="1000 1 390px", min_width="0")
         both = row([left, self.panel.box], flex_flow="row wrap")
         both.layout.align_items = "flex-start"
         super().__init__([both], layout=ipywidgets.Layout(width="100%", overflow="visible"))
@@ -174,6 +178,7 @@ class TravelTimeMap(Exports, Markers, Naming, OwnLayers, Background, ipywidgets.
         self._fitted = (*self.map.center, self.map.zoom)
         self._place_markers()
         self._draw_base()
+        self._follow_day()
         self.state.observe(self._on_state)
         self.map.observe(self._on_move, ["bounds", "zoom"])
         self.map.on_interaction(self._on_map_event)
@@ -187,7 +192,7 @@ class TravelTimeMap(Exports, Markers, Naming, OwnLayers, Background, ipywidgets.
         """Return the controls of the map."""
         return Panel(
             self.state, self.network, finder=self._finder, on_remove=self._on_remove, on_export=self._export,
-            on_fit=self.fit,
+            on_fit=self.fit, on_day=self._switch_day,
         )  # fmt: skip
 
     # Attributes ------------------------------------------------------------------------------------------------------
@@ -310,10 +315,12 @@ class TravelTimeMap(Exports, Markers, Naming, OwnLayers, Background, ipywidgets.
             self._query_shown = query
             self._status.show_progress(None)
             self._show(query, answers.no_areas(query.measure))
+            self._follow_day()
             return
         if only_new and query == self._query_shown and not self._is_draft:
             return  # a value changed that does not apply, such as the traffic model when walking
         self._query_shown = query
+        self._hold_day(query)
         # A draft needs indexes for its own level of detail, so it is worthwhile only if searches are slow.
         self._is_draft = self._is_dragging and self._full_s > _SLOW_DRAG_S
         if self._is_draft:
@@ -353,6 +360,8 @@ class TravelTimeMap(Exports, Markers, Naming, OwnLayers, Background, ipywidgets.
         self._show(query, drawn)
         if not self._is_dragging:
             self._keep_in_sight()
+        if not self._is_dragging and self._shape_jobs.running is None:
+            self._follow_day()
         if self._probed is not None:
             self.ask(*self._probed)  # travel times to the probed point depend on the state, too
 
@@ -472,25 +481,6 @@ class TravelTimeMap(Exports, Markers, Naming, OwnLayers, Background, ipywidgets.
         """Complete a running search synchronously, so that a cell can set a value and read the result."""
         if self._shape_jobs.running is not None:
             self._draw(at_once=True)
-
-    # Exports ---------------------------------------------------------------------------------------------------------
-
-    def _answered(self) -> gpd.GeoDataFrame:
-        """Return the areas of the current state; compute them if the map shows a draft or an older state."""
-        self._catch_up()
-        query = self.state.query()
-        if not query.origins or query != self._drawn_question or self._failure is not None:
-            return answers.areas(self.network, query)
-        return self._areas
-
-    def _export(self, kind: str) -> None:
-        """Run an export and show the path of its file."""
-        with self._errors_shown():
-            if kind == "code":
-                self.panel.show_code(self.code())
-                return
-            path = getattr(self, f"to_{kind}")()
-            self.panel.show_export(f"Saved <code>{escape(str(path))}</code>")
 
     @contextlib.contextmanager
     def _errors_shown(self) -> Iterator[None]:
