@@ -1,10 +1,11 @@
 """
-Measure how long 96 quarter hours of 1 x 10,000 pairs by public transport take, compared with one moment.
+Measure how long 96 quarter hours of 1 x 10,000 pairs and of an area by public transport take, compared with one moment.
 
 Usage: python benchmarks/many_moments.py [NETWORK DATE] [--points 10000] [--repeats 7]
 
 The network is a saved one, by default the sample of Porto Alegre. Points are random in the middle of its bounding box.
 Times are medians of the processor time of calls in turn, after one of each. The rows of that moment are compared.
+The line of areas, 30 minutes around the middle of the bounding box, also has the time of 96 single calls.
 """
 
 from __future__ import annotations
@@ -61,6 +62,32 @@ def main() -> None:
                     seconds[name].append(time.process_time() - begin)
             a, b = (statistics.median(each) for each in seconds.values())
             print(f"{side:14} {form:8} {a * 1000:6.1f} ms {b * 1000:6.1f} ms {b / a:6.1f}", flush=True)
+    areas(network, one, given.date, day, given.repeats)
+
+
+def areas(network: tl.Network, one: gpd.GeoSeries, date: str, day: tuple[object, ...], repeats: int) -> None:
+    """Print the line of areas."""
+
+    def draw(moments: object) -> gpd.GeoDataFrame:
+        return tl.time_map(
+            network, one, departure_time=moments, travel_time=1800, transportation="public_transport"
+        )  # fmt: skip
+
+    quarters = [f"{date}T{quarter // 4:02d}:{quarter % 4 * 15:02d}" for quarter in range(96)]
+    first, whole = draw(f"{date}T08:00"), draw(day)
+    assert whole.geometry.iloc[32].equals(first.geometry.iloc[0])
+    seconds: list[list[float]] = [[], [], []]
+    for _ in range(repeats):
+        for kept, moments in zip(seconds, ([f"{date}T08:00"], [day], quarters), strict=True):
+            begin = time.process_time()
+            for moment in moments:
+                draw(moment)
+            kept.append(time.process_time() - begin)
+    a, b, c = (statistics.median(each) for each in seconds)
+    print(
+        f"{'area':14} {'':8} {a * 1000:6.1f} ms {b * 1000:6.1f} ms {b / a:6.1f}; 96 single calls {c * 1000:6.1f} ms, "
+        f"{c / b:.2f} times the call for all"
+    )
 
 
 if __name__ == "__main__":
