@@ -26,7 +26,7 @@ MEMBERS: dict[str, dict[str, list[str]]] = {
         "Use it in other packages": ["to_networkx", "to_osmnx", "to_pandana"],
     },
     "TravelTimeMap": {
-        "Results": ["areas", "error", "ask", "cancel"],
+        "Results": ["areas", "day_curve", "error", "ask", "cancel"],
         "Origins": ["add_origin", "move_origin", "remove_origin"],
         "Data of one's own": ["add_layer", "remove_layer", "fit"],
         "Exports": ["code", "to_cell", "to_geojson", "to_parquet", "to_png", "to_html"],
