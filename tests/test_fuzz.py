@@ -312,6 +312,14 @@ TARGETS = [
     Target("accessibility, transit", public("accessibility"), lambda w: {
         **trip_to_work(w), "measure": "nearest", "percentiles": [50], **riding(travel_time=1200, window=600)
     }, share=0.3),
+    Target("reliability", public("reliability"), lambda w: {
+        "network": w.network, "days": {dt.date(2026, 3, 2): w.network}, "origins": w.home, "destinations": w.work,
+        "departure_time": MORNING, "travel_time": 1200, "window": 120,
+    }, share=0.3),
+    Target("reliability, opportunities", public("reliability"), lambda w: {
+        "network": w.network, "days": {dt.date(2026, 3, 2): w.network}, "origins": w.home, "opportunities": w.work,
+        "departure_time": MORNING, "travel_time": 1200, "form": "departures",
+    }, share=0.3),
     Target("places", public("places"), lambda w: {"osm": w.folder / "town.osm", "tags": {"highway": True}}, share=0.3),
     Target("counts_to_h3", public("counts_to_h3"), lambda w: {
         "counts": trip_to_work(w)["origins"], "resolution": 9, "values": "people"

@@ -180,6 +180,7 @@ ELSEWHERE: Final = {
     "places": "tests/search/test_places.py",
     "plot": "tests/maps/test_plot.py",
     "side_by_side": "tests/maps/test_side_by_side.py",
+    "reliability": "tests/search/test_reliability.py",
     "replay": "tests/search/test_receipts.py",
     "sample_network": "tests/network/test_sample.py",
     "sample_files": "tests/network/test_sample.py",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import datetime as dt
 import inspect
 import pickle
 import re
@@ -131,7 +132,7 @@ VALUES: dict[str, Any] = {
     "origins": (0.5, 0.5), "destinations": (0.5, 0.5), "origin": (0.5, 0.5), "destination": (0.5, 0.5),
     "points": (0.5, 0.5), "travel_time": 60, "distance": 100, "resolution": 8,
     "opportunities": (0.5, 0.5), "places": (0.5, 0.5), "path": "never written", "k": 1,
-    "observed": "never read",
+    "observed": "never read", "days": {dt.date(2026, 3, 2): "never read"}, "departure_time": "2026-03-02T08:00",
 }  # fmt: skip
 
 

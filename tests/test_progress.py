@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import inspect
 import sys
 from collections.abc import Callable
@@ -35,6 +36,16 @@ CALLS: dict[str, tuple[dict[str, Any], int | None]] = {
     "nearest": ({"origins": HOMES, "places": SHOPS, "engine": "dijkstra", **FOOT}, 140),
     "routes": ({"origins": HOMES, "destinations": SHOPS, "transportation": "walking"}, 140),
     "accessibility": ({"origins": HOMES, "opportunities": SHOPS, **FOOT}, 140),
+    "reliability": (
+        {
+            "origins": HOMES,
+            "destinations": SHOPS,
+            "travel_time": 600,
+            "departure_time": "2026-03-02T08:00",
+            "window": 300,
+        },
+        700,
+    ),
     "write_matrix": ({"origins": HOMES, "destinations": SHOPS, "path": "matrix", "part_size": 35, **FOOT}, 4),
     "write_areas": ({"origins": HOMES[:4], "path": "areas", "part_size": 1, **FOOT}, 4),
     "build_network": ({"osm": "town.osm", "prepare": "walking", "timezone": "UTC"}, None),
@@ -60,7 +71,10 @@ def call(town: tl.Network, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> C
 
     def called(name: str, progress: Any) -> Any:
         arguments = CALLS[name][0]
-        if "network" in inspect.signature(getattr(tl, name)).parameters:
+        if name == "reliability":
+            with_buses = blocks(tmp_path)
+            arguments = {"network": with_buses, "days": {dt.date(2026, 3, 2): with_buses}, **arguments}
+        elif "network" in inspect.signature(getattr(tl, name)).parameters:
             arguments = {"network": town, **arguments}
         with settings.override(cache_folder=tmp_path / "cache"):
             return getattr(tl, name)(**arguments, progress=progress)

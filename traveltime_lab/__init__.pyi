@@ -241,6 +241,9 @@ from .search.places import (
 from .search.prepared_points import (
     PreparedPoints as PreparedPoints,
 )
+from .search.reliability.reliability import (
+    reliability as reliability,
+)
 from .search.replay.receipt import (
     receipt as receipt,
 )

@@ -122,6 +122,9 @@ INSTEAD: Final[Mapping[tuple[str, str], str]] = {
         for function in ("nearest", "time_filter", "accessibility")
         for name in ("distance", "maxdist", "max_distance", "search_radius")
     },
+    ("reliability", "arrival_time"): (
+        "A passenger departs when it is planned, and is late or not: give departure_time=."
+    ),
 }
 #: Names of options of `TravelTimeMap`, and the option here.
 WIDGET_OPTIONS: Final = {

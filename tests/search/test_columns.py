@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import inspect
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import geopandas as gpd
@@ -14,6 +16,8 @@ import traveltime_lab as tl
 WALK = {"travel_time": 900, "transportation": "walking"}
 #: Names that hide an attribute all the same: the contract has them, for cells, distances and places by name.
 OF_THE_CONTRACT = {"min", "max", "mean", "distance", "type"}
+BY_BUS = {"travel_time": 900, "departure_time": "2019-05-14T08:00"}
+DAYS = partial(dict.fromkeys, [dt.date(2019, 5, 14)])
 PROPERTIES = ["travel_time", "distance", "snap_distance"]
 #: What is asked of the sample, by public function.
 ASKED: dict[str, Callable[[tl.Network, gpd.GeoDataFrame], Any]] = {
@@ -32,6 +36,9 @@ ASKED: dict[str, Callable[[tl.Network, gpd.GeoDataFrame], Any]] = {
     "intersection_cells": lambda n, p: tl.intersection_cells([tl.h3_cells(n, p.iloc[[0]], resolution=9, **WALK)]),
     "accessibility": lambda n, p: tl.accessibility(n, p, p, **WALK),
     "accessibility, nearest": lambda n, p: tl.accessibility(n, p, p, measure="nearest", **WALK),
+    "reliability": lambda n, p: tl.reliability(n, DAYS(n), p, p, **BY_BUS),
+    "reliability, departures": lambda n, p: tl.reliability(n, DAYS(n), p, p, form="departures", **BY_BUS),
+    "reliability, opportunities": lambda n, p: tl.reliability(n, DAYS(n), p, opportunities=p, **BY_BUS),
     "compare": lambda n, p: tl.compare(*[tl.time_filter(n, p, p, **WALK)] * 2),
     "compare, areas": lambda n, p: tl.compare(*[tl.time_map(n, p, **WALK)] * 2),
     "geocode": lambda n, p: tl.geocode(n, "hospital"),

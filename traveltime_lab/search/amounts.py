@@ -4,6 +4,7 @@ Columns of amounts: people, jobs, beds.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, Final
 
 import geopandas as gpd
@@ -11,13 +12,15 @@ import numpy as np
 import pandas as pd
 
 from traveltime_lab._arrays import FloatArray
-from traveltime_lab._checks import did_you_mean
+from traveltime_lab._checks import did_you_mean, items
 from traveltime_lab.errors import InputError, LimitError
 from traveltime_lab.points import plain
 
 #: Smallest and largest amount besides 0 (assumed).
 _LEAST: Final = 1e-15
 _MOST: Final = 1e15
+#: Name of the column if opportunities have no values.
+_COUNT: Final = "opportunities"
 
 
 def amounts_of(table: Any, table_name: str, column: Any, argument: str) -> FloatArray:
@@ -68,3 +71,35 @@ def amounts_of(table: Any, table_name: str, column: Any, argument: str) -> Float
         )
         raise LimitError(msg)
     return amounts
+
+
+def columns_of_amounts(
+    table: Any, values: Any, n_places: int, reserved: Collection[str]
+) -> tuple[list[str], FloatArray]:
+    """
+    Return the names of the columns of opportunities, and their amounts of shape (n_columns, n_places).
+
+    Parameters
+    ----------
+    table : Any
+        Value of the argument ``opportunities``.
+    values : str, sequence of str or None
+        Value of the argument ``values``; None counts each place as 1.
+    n_places : int
+    reserved : collection of str
+        Columns that the result has besides.
+    """
+    if values is None:
+        return [_COUNT], np.ones((1, n_places))
+    names = [values] if isinstance(values, str) else list(items(values, "values", "names of columns"))
+    if not names:
+        msg = "values is empty; name at least one column of opportunities, or leave it out to count them"
+        raise InputError(msg)
+    for n, name in enumerate(names):
+        if not isinstance(name, str):
+            msg = f"values must name columns of opportunities; got {name!r}"
+            raise InputError(msg)
+        if name in names[:n] or name in reserved:
+            msg = f"values has {name!r}, which the result has already; rename the column of opportunities"
+            raise InputError(msg)
+    return names, np.stack([amounts_of(table, "opportunities", name, "values") for name in names])

@@ -7,6 +7,7 @@ kernels that searches compile.
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from traveltime_lab.network.network import Network
 from traveltime_lab.search.cells import geohash_cells, h3_cells
 from traveltime_lab.search.explain.explain import explain
 from traveltime_lab.search.nearest import nearest
+from traveltime_lab.search.reliability.reliability import reliability
 from traveltime_lab.search.routes import routes
 from traveltime_lab.search.snap import snap
 from traveltime_lab.search.time_filter import time_filter
@@ -170,6 +172,8 @@ def _transit_tables(network: Network) -> None:
     time_filter(network, _HERE, _THERE, travel_time=3600, transportation=_TRANSIT_MODES[0], departure_time=[_MORNING])
     time_filter(network, _HERE, _THERE, travel_time=3600, transportation=_BY_HEADWAY, **_MOMENTS[0])
     network.with_updates(b'{"header": {"gtfs_realtime_version": "2.0"}}')
+    days = {dt.date.fromisoformat(_MORNING[:10]): network}
+    reliability(network, days, _HERE, _THERE, travel_time=3600, **_MOMENTS[0])
 
 
 def _transit_areas(network: Network) -> None:

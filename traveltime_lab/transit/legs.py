@@ -115,17 +115,21 @@ class LegForest:
     rides: Itineraries
     table: TripTable
 
-    def itineraries(self) -> Itineraries:
-        """Return the legs of each journey in travel order."""
+    def in_order(self) -> tuple[Int64Array, Int32Array]:
+        """Return the legs of each journey in travel order, as index pointer and positions of legs."""
         now, rows = self.last, [self.last]
         while (now >= 0).any():
             now = np.where(now >= 0, self.before[now], -1) if self.before.size else np.full_like(now, -1)
             rows.append(now)
         table = np.stack(rows if self.is_arrival else rows[::-1], axis=1)
         is_leg = table >= 0
-        legs = table[is_leg]
+        return indptr_of(is_leg.sum(axis=1)), table[is_leg]
+
+    def itineraries(self) -> Itineraries:
+        """Return the legs of each journey in travel order."""
+        indptr, legs = self.in_order()
         parts = (getattr(self.rides, part.name)[legs] for part in fields(Itineraries)[1:])
-        return Itineraries(indptr_of(is_leg.sum(axis=1)), *parts)
+        return Itineraries(indptr, *parts)
 
 
 def leg_forest(search: Rounds, stops: Int32Array) -> LegForest:

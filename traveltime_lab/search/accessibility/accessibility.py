@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray
-from traveltime_lab._checks import items, one_of, percents_of, travel_times_s, whole
+from traveltime_lab._checks import one_of, percents_of, travel_times_s, whole
 from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.errors import InputError
 from traveltime_lab.limits import MAX_TRAVEL_TIME_S
@@ -40,7 +40,7 @@ from traveltime_lab.search.accessibility.measures import (
     opportunities as weighted_opportunities,
 )
 from traveltime_lab.search.accessibility.workers import PassesByWorkers
-from traveltime_lab.search.amounts import amounts_of
+from traveltime_lab.search.amounts import amounts_of, columns_of_amounts
 from traveltime_lab.search.each_moment import at_each_moment, check_columns
 from traveltime_lab.search.query import ask
 from traveltime_lab.search.receipts.record import with_receipt
@@ -59,8 +59,6 @@ MEASURES: Final = ("opportunities", "nearest", *_CATCHMENTS)
 _REASONS: Final = pd.CategoricalDtype(["origin_outside_network", "origin_not_snapped", "origin_street_closed"])
 #: Columns of the result that are not values.
 _RESERVED: Final = ("travel_time_limit", "reason", "geometry", border.COLUMN)
-#: Name of the column if opportunities have no values.
-_COUNT: Final = "opportunities"
 #: Largest number of `k` (assumed).
 _MOST_K: Final = 1_000
 
@@ -253,7 +251,7 @@ def accessibility(
     )  # fmt: skip
     starts = read_points(origins, "origins", network.bounds)
     ends = read_points(opportunities, "opportunities", network.bounds)
-    names, amounts = _amounts(as_table(opportunities), values, len(ends))
+    names, amounts = columns_of_amounts(as_table(opportunities), values, len(ends), _RESERVED)
     if measure != "nearest" and not percents:
         check_columns(names)
     needed = _demand(measure, as_table(origins), demand)
@@ -332,24 +330,6 @@ def _rank_of(measure: str, k: Any) -> int:
         msg = f"k is for measure='nearest' only; got measure={measure!r}"
         raise InputError(msg)
     return whole(k, "k", 1, _MOST_K, "opportunities")
-
-
-def _amounts(table: Any, values: Any, n_places: int) -> tuple[list[str], FloatArray]:
-    """Return the names and the values of the columns of opportunities."""
-    if values is None:
-        return [_COUNT], np.ones((1, n_places))
-    names = [values] if isinstance(values, str) else list(items(values, "values", "names of columns"))
-    if not names:
-        msg = "values is empty; name at least one column of opportunities, or leave it out to count them"
-        raise InputError(msg)
-    for n, name in enumerate(names):
-        if not isinstance(name, str):
-            msg = f"values must name columns of opportunities; got {name!r}"
-            raise InputError(msg)
-        if name in names[:n] or name in _RESERVED:
-            msg = f"values has {name!r}, which the result has already; rename the column of opportunities"
-            raise InputError(msg)
-    return names, np.stack([amounts_of(table, "opportunities", name, "values") for name in names])
 
 
 def _demand(measure: str, origins: Any, demand: Any) -> FloatArray | None:

@@ -32,7 +32,9 @@ from traveltime_lab.search.nearest import nearest
 from traveltime_lab.search.query import typical_day_of
 from traveltime_lab.search.receipts.digest import digest_of
 from traveltime_lab.search.receipts.inputs import InputTable, input_table, table_of
-from traveltime_lab.search.receipts.record import DAY
+from traveltime_lab.search.receipts.record import DAY, DAYS, about_days
+from traveltime_lab.search.reliability.days import check_days
+from traveltime_lab.search.reliability.reliability import reliability
 from traveltime_lab.search.replay.receipt import checked
 from traveltime_lab.search.replay.receipt import receipt as receipt_of
 from traveltime_lab.search.routes import routes
@@ -82,6 +84,7 @@ _ANSWERS: Final[Mapping[str, Callable[..., Any]]] = {
     "h3_cells": h3_cells,
     "geohash_cells": geohash_cells,
     "accessibility": accessibility,
+    "reliability": reliability,
     "calibrate_speeds": _calibration,
     "write_matrix": _matrix,
     "write_areas": _areas,
@@ -136,6 +139,7 @@ def replay(
     points: PointsLike | None = None,
     pairs: pd.DataFrame | None = None,
     observed: pd.DataFrame | None = None,
+    days: Mapping[dt.date, Network] | None = None,
 ) -> Replay:
     """
     Repeat the search of a receipt, and compare the answers.
@@ -150,6 +154,8 @@ def replay(
     origins, destinations, opportunities, places, points, pairs, observed : optional
         The tables of the question that the receipt has only a hash of, because they have more than 10,000 rows, labels
         other than whole numbers and texts, or were written by `write_matrix` or `write_areas`.
+    days : mapping of date to Network, optional
+        For a receipt of `reliability`, which has only the hash of its days: these.
 
     Returns
     -------
@@ -214,13 +220,14 @@ def replay(
             raise InputError(f"{function} of the receipt has no table {name}; it has {', '.join(kept['points'])}")
     network = _changed(kept["network"], network)
     tables = {name: _table(kept, name, given[name], network) for name in kept["points"] if name in given}
+    arguments = {**_arguments(kept, network), **_days(kept, days)}
     try:
-        answer = _ANSWERS[function](network, **tables, **_arguments(kept, network))
+        answer = _ANSWERS[function](network, **tables, **arguments)
     except TypeError as error:
         raise DataError(f"the receipt is damaged or of a different version: {error}") from error
     table = answer.table if isinstance(answer, Calibration) else answer
     digest, before = digest_of(table), answer_before["digest"]
-    differences = list(_differences(kept, network))
+    differences = [*_differences(kept, network), *_other_days(kept, days)]
     if digest != before:
         rows = f"{len(table)} rows with the hash {digest}, not {answer_before.get('rows')} rows with {before}"
         differences.insert(0, f"the answer differs: {rows}")
@@ -242,6 +249,30 @@ def _arguments(kept: Mapping[str, Any], network: Network) -> dict[str, Any]:
             raise DataError(f"the receipt is damaged: the steps of its decay are not seconds ({error})") from error
         found["decay"] = {**decay, "steps": {int(key) if key.is_integer() else key: steps[key] for key in steps}}
     return found
+
+
+def _days(kept: Mapping[str, Any], days: Mapping[dt.date, Network] | None) -> dict[str, Any]:
+    """Return the argument with the days of a study; empty if the function has none."""
+    if DAYS not in kept["arguments"]:
+        if days is not None:
+            raise InputError(f"{kept['function']} of the receipt has no days; leave them out")
+        return {}
+    if days is None:
+        raise InputError("the receipt has only a hash of its days; pass them as days=")
+    check_days(days)
+    return {DAYS: days}
+
+
+def _other_days(kept: Mapping[str, Any], days: Mapping[dt.date, Network] | None) -> Iterator[str]:
+    """Yield what is different about days, in words."""
+    if days is None:
+        return
+    before, now = kept["arguments"][DAYS], about_days(days)
+    if before != now:
+        known = (dict(each).get("digest") or "no hash of an archive" for each in (now, before))
+        yield "the days differ: {} dates with {}, not {} with {}".format(
+            len(now["dates"]), next(known), len(dict(before).get("dates", ())), next(known)
+        )
 
 
 def _day_of(kept: Mapping[str, Any]) -> dt.date | None:

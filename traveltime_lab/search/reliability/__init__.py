@@ -1,0 +1,1 @@
+"""Reliability: how travel times and accessibility differ between days on which vehicles did not run as planned."""
