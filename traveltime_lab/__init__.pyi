@@ -121,6 +121,12 @@ from .network.elevation import (
 from .network.network import (
     Network as Network,
 )
+from .network.observed_days import (
+    ObservedDays as ObservedDays,
+)
+from .network.observed_days import (
+    observed_days as observed_days,
+)
 from .network.sample import (
     sample_files as sample_files,
 )

@@ -133,10 +133,24 @@ def read_messages(sources: Sequence[Source]) -> Messages:
         vehicles.append(_vehicles(fields, number, alive))
     return Messages(
         pd.DataFrame(heads, columns=["name", "feed", "timestamp"]),
-        _joined(updates),
+        joined(updates),
         alerts,
         pd.concat(vehicles, ignore_index=True) if vehicles else pd.DataFrame(),
     )
+
+
+def trip_updates_of(source: Source) -> TripUpdates:
+    """
+    Return the updates of trips of one message.
+
+    Raises
+    ------
+    DataError, LimitError
+        If it cannot be read.
+    """
+    fields = Fields(source)
+    now = int(_moments(fields.numbers("", "header.timestamp"))[0])
+    return _trip_updates(fields, 0, now, fields.numbers("entity", "is_deleted", 0) == 0)
 
 
 def _moments(values: Int64Array) -> Int64Array:
@@ -188,7 +202,7 @@ def _trip_updates(fields: Fields, number: int, now: int, alive: AnyArray) -> Tri
     )
 
 
-def _joined(parts: Sequence[TripUpdates]) -> TripUpdates:
+def joined(parts: Sequence[TripUpdates]) -> TripUpdates:
     """Return the updates of all messages."""
     values: dict[str, Any] = {}
     for name in TripUpdates.__dataclass_fields__:

@@ -47,6 +47,9 @@ class Runs:
         Numbers of trips by what was done.
     """
 
+    #: Delays beyond this are mistakes, s.
+    max_delay = MOST_DELAY_S
+
     def __init__(self, timetable: Timetable, updates: TripUpdates, feeds: Int64Array) -> None:
         self.timetable, self.updates, self.feeds = timetable, updates, feeds
         self.stops: Counter[str] = Counter()
@@ -69,15 +72,13 @@ class Runs:
         """
         delay = int(self.updates.delay[u])
         trip_delay = None if delay == NONE else delay
-        if trip_delay is not None and abs(trip_delay) > MOST_DELAY_S:
+        if trip_delay is not None and abs(trip_delay) > self.max_delay:
             self.stops[FAR] += 1
             trip_delay = None
         updates, carried = self._stop_updates(u, planned, date)
         if not updates and not carried and trip_delay is None and self.updates.indptr[u] < self.updates.indptr[u + 1]:
             return "none of its stops can be used"
-        position, arrival, departure, is_repaired = predicted(
-            planned.arrival, planned.departure, updates, trip_delay, {*closed}, carried
-        )
+        position, arrival, departure, is_repaired = self._times(planned, updates, trip_delay, {*closed}, carried)
         if len(position) < 2:
             return None
         self.trips["with times that decreased, which were raised"] += is_repaired
@@ -90,6 +91,17 @@ class Runs:
             arrival, departure, planned.is_new, trip_id=planned.trip_id, headsign=planned.headsign,
             short_name=planned.short_name, is_repaired=is_repaired,
         )  # fmt: skip
+
+    def _times(
+        self,
+        planned: Run,
+        updates: dict[int, StopUpdate],
+        trip_delay: int | None,
+        skipped: set[int],
+        carried: dict[int, int | None],
+    ) -> tuple[list[int], list[int], list[int], bool]:
+        """Return the calls that remain and their times; see `predicted`."""
+        return predicted(planned.arrival, planned.departure, updates, trip_delay, skipped, carried)
 
     def _stop_updates(self, u: int, planned: Run, date: int) -> tuple[dict[int, StopUpdate], dict[int, int | None]]:
         """
@@ -145,7 +157,7 @@ class Runs:
         if relation == SKIPPED or max(updates.arrival_time[s], updates.departure_time[s]) > 0:
             return NONE
         given = [int(each[s]) for each in (updates.departure_delay, updates.arrival_delay) if each[s] != NONE]
-        return given[0] if given and abs(given[0]) <= MOST_DELAY_S else NONE
+        return given[0] if given and abs(given[0]) <= self.max_delay else NONE
 
     def _delay(self, s: int, name: str, planned: int) -> int | None:
         """Return the delay of an arrival or departure; its time takes precedence over its delay."""
@@ -154,7 +166,7 @@ class Runs:
         value = time - planned if time not in (NONE, 0) else delay
         if value == NONE:
             return None
-        if abs(value) > MOST_DELAY_S:
+        if abs(value) > self.max_delay:
             self.stops[FAR] += 1
             return None
         return value

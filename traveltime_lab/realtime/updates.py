@@ -17,6 +17,7 @@ from traveltime_lab._checks import did_you_mean
 from traveltime_lab._digests import digest
 from traveltime_lab.errors import InputError
 from traveltime_lab.realtime.apply import applied, fingerprint_parts
+from traveltime_lab.realtime.archives.day import DayMessages
 from traveltime_lab.realtime.growing import Growing
 from traveltime_lab.realtime.match import UNKNOWN_FEED
 from traveltime_lab.realtime.messages import Messages, read_messages
@@ -147,15 +148,19 @@ def with_updates(
     """
     feeds = np.array([feed_number(timetable, name) for name in messages.sources["feed"]], np.int64)
     of_alerts = [int(feeds[alert["source"]]) for alert in messages.alerts]
-    plan = Plan(timetable, messages, feeds[messages.trips.source], of_alerts)
+    read = Messages(messages.sources, messages.trips, messages.alerts, messages.vehicles)
+    if isinstance(messages, DayMessages):
+        plan: Plan = messages.plan(timetable, feeds[read.trips.source], read)
+    else:
+        plan = Plan(timetable, read, feeds[read.trips.source], of_alerts)
     updated = applied(timetable, plan.edits, growing)
     mark = digest(fingerprint_parts(plan.edits)).digest() if plan.edits else b""
     times = messages.sources["timestamp"]
     latest = int(times.max())
     updates = Updates(
-        _trips(timetable, messages, plan),
-        _alerts(messages, plan),
-        _counts(messages, plan),
+        _trips(timetable, read, plan),
+        _alerts(read, plan),
+        _counts(read, plan),
         pd.Timestamp(latest, unit="s", tz="UTC") if latest >= 0 else None,
         messages,
         RideAlerts(updated, timetable.n_trips, messages.alerts, of_alerts, messages.sources["name"].tolist())

@@ -1,0 +1,133 @@
+"""
+Find the service date of each update of an archive.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import numpy as np
+
+from traveltime_lab._arrays import BoolArray, Int64Array, chosen_rows
+from traveltime_lab.realtime.archives.store import STOP_COLUMNS
+from traveltime_lab.realtime.match import (
+    FARTHEST_S,
+    NEW_TRIPS,
+    UNKNOWN_FEED,
+    Matcher,
+    ordinal_of,
+    origins,
+    reference_times,
+)
+from traveltime_lab.realtime.messages import TripUpdates
+from traveltime_lab.realtime.sources import NONE
+from traveltime_lab.transit.timetable import Timetable
+
+
+def taken(updates: TripUpdates, rows: Int64Array) -> TripUpdates:
+    """Return some updates, with their stops."""
+    indptr, stops = chosen_rows(updates.indptr, rows)
+    values = {
+        item.name: getattr(updates, item.name)[stops if item.name in STOP_COLUMNS else rows]
+        for item in fields(TripUpdates)
+        if item.name != "indptr"
+    }
+    return TripUpdates(**values, indptr=indptr)
+
+
+def feed_numbers(timetable: Timetable, feeds: list[str | None]) -> Int64Array:
+    """Return the numbers of feeds by name, as `traveltime_lab.realtime.match.Matcher` takes them."""
+    numbers: dict[str | None, int] = {None: -1}
+    for number, name in enumerate(timetable.feeds["name"].astype(str).tolist()):
+        numbers[name] = UNKNOWN_FEED if name in numbers else number
+    return np.array([numbers.get(name, UNKNOWN_FEED) for name in feeds], np.int64)
+
+
+class Dates:
+    """
+    Service dates of updates.
+
+    An update with a start_date is about it, others are about the date on which the trip runs nearest to the first time.
+
+    Parameters
+    ----------
+    timetable : Timetable
+    """
+
+    def __init__(self, timetable: Timetable) -> None:
+        self._timetable = timetable
+        self._known: dict[str, int] = {}
+        #: Date and last moment of each new trip without a date.
+        self._new: dict[tuple[str | None, str, str], tuple[int, int]] = {}
+
+    def of(self, updates: TripUpdates, feeds: list[str | None]) -> tuple[Int64Array, BoolArray]:
+        """
+        Return the service date of each update, -1 for none, and whether its run is known to be of that date.
+
+        Where no run is known, the date is that of its first time.
+        """
+        known = self._known
+        for text in {*updates.start_date} - {*known}:
+            known[text] = ordinal_of(text) if text else -1
+        date = np.array([known[text] for text in updates.start_date], np.int64)
+        is_sure = date >= 0
+        left = np.flatnonzero(~is_sure)
+        if not left.size:
+            return date, is_sure
+        reference = reference_times(updates)
+        groups: dict[tuple[object, ...], list[int]] = {}
+        for u in left.tolist():
+            trip = updates.trip_id[u]
+            key = (
+                feeds[u], trip, "" if trip else updates.route_id[u], updates.start_time[u],
+                -1 if trip else int(updates.direction[u]), int(updates.relation[u]), bool(updates.start_date[u]),
+            )  # fmt: skip
+            groups.setdefault(key, []).append(u)
+        # The nearest run of a later moment is no earlier one.
+        ends = [(min(own, key=reference.__getitem__), max(own, key=reference.__getitem__)) for own in groups.values()]
+        self._match(updates, feeds, np.unique(np.array(ends).ravel()), date)
+        apart = [u for own, (a, b) in zip(groups.values(), ends, strict=True) for u in own if date[a] != date[b]]
+        if apart:
+            self._match(updates, feeds, np.array(apart), date)
+        for own, (a, b) in zip(groups.values(), ends, strict=True):
+            if date[a] == date[b]:
+                date[own] = date[a]
+        is_sure = date >= 0
+        local = self._local(reference)
+        for u in np.flatnonzero(~is_sure).tolist():
+            date[u] = local[u]
+            if updates.relation[u] in NEW_TRIPS and reference[u] != NONE:
+                name = feeds[u], updates.trip_id[u] or updates.entity[u], updates.new_id[u]
+                before, moment = self._new.get(name, (-1, 0))
+                # A new trip stays on the date on which it begins.
+                if before >= 0 and abs(int(reference[u]) - moment) <= FARTHEST_S:
+                    date[u] = before
+                self._new[name] = int(date[u]), int(reference[u])
+                is_sure[u] = date[u] >= 0
+        return date, is_sure
+
+    def _match(self, updates: TripUpdates, feeds: list[str | None], rows: Int64Array, date: Int64Array) -> None:
+        part = taken(updates, rows)
+        date[rows] = (
+            Matcher(self._timetable, part, feed_numbers(self._timetable, [feeds[u] for u in rows])).found().date
+        )
+
+    def _local(self, moments: Int64Array) -> Int64Array:
+        """Return the dates of moments in the first time zone of the timetable, -1 for none."""
+        found = np.full(moments.size, -1, np.int64)
+        zone = np.zeros(1, np.int64)
+        known: dict[int, int] = {}
+        for i, moment in enumerate(moments.tolist()):
+            if moment == NONE:
+                continue
+            around = moment // 86_400 + 719_163
+            # Dates begin within a day of those in UTC.
+            for each in (around + 1, around, around - 1):
+                if not 1 < each < 3_650_000:
+                    continue
+                if each not in known:
+                    known[each] = int(origins(np.array([each]), zone, self._timetable.zones)[0])
+                if known[each] <= moment:
+                    found[i] = each
+                    break
+        return found

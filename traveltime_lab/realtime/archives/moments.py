@@ -1,0 +1,166 @@
+"""
+Read dates and times of tables, in the forms in which agencies write them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+
+from traveltime_lab._arrays import BoolArray, Int64Array
+from traveltime_lab.realtime.match import origins
+from traveltime_lab.realtime.sources import NONE
+
+#: Numbers below are seconds of the service day, others POSIX seconds: a service day has at most 48 hours (assumed), and
+#: this moment of 1970 is in no archive.
+_SECONDS_OF_DAY: Final = 200_000
+#: The last moment of the calendar of `datetime`, POSIX seconds.
+_LAST: Final = 253_402_300_799
+_EPOCH: Final = 719_163
+_CLOCK: Final = r"^\s*(-?)(\d{1,3}):([0-5]?\d)(?::([0-5]?\d)(?:\.\d+)?)?\s*$"
+
+
+def seconds_in(values: Any) -> tuple[Int64Array, BoolArray]:
+    """Return a column as whole numbers, `NONE` where missing, and where something else is given."""
+    series = pd.Series(values)
+    missing = series.isna().to_numpy()
+    if series.dtype.kind == "m":
+        number = series.dt.total_seconds().to_numpy(np.float64)
+    else:
+        texts = series.astype(object).where(~missing, None)
+        number = pd.to_numeric(texts, errors="coerce").to_numpy(np.float64)
+        missing = missing | np.array([isinstance(each, str) and not each.strip() for each in texts], np.bool_)
+    good = np.isfinite(number) & (np.abs(number) < 1e15)
+    found = np.full(number.size, NONE)
+    found[good] = np.rint(number[good]).astype(np.int64)
+    return found, ~good & ~missing
+
+
+def dates_in(values: Any) -> tuple[Int64Array, BoolArray]:
+    """Return a column as ordinals of dates, -1 where missing, and where something else is given."""
+    series = pd.Series(values)
+    missing = series.isna().to_numpy()
+    codes, unique = pd.factorize(series.astype(object).where(~missing, None))
+    own = np.full(unique.size + 1, -1, np.int64)
+    for i, each in enumerate(unique.tolist()):
+        own[i] = _date(each)
+    found = own[codes]
+    empty = np.array([isinstance(each, str) and not each.strip() for each in unique.tolist()] + [True], np.bool_)
+    return found, (found < 0) & ~empty[codes]
+
+
+def _date(value: Any) -> int:
+    if isinstance(value, float) and value == int(value):
+        value = int(value)
+    text = str(value).strip()
+    try:
+        if text.isdigit():
+            moment = pd.to_datetime(text, format="%Y%m%d") if len(text) == 8 else pd.NaT
+        else:
+            moment = pd.Timestamp(value if not isinstance(value, str) else text)
+    except (ValueError, TypeError, OverflowError):
+        moment = pd.NaT
+    return -1 if moment is pd.NaT else int(moment.toordinal())
+
+
+class Moments:
+    """
+    Times of tables as POSIX seconds.
+
+    Parameters
+    ----------
+    zones : sequence of str
+        IANA names of time zones.
+    """
+
+    def __init__(self, zones: Sequence[str]) -> None:
+        self._zones = zones
+
+    def posix(self, values: Any, date: Int64Array, zone: Int64Array) -> tuple[Int64Array, BoolArray]:
+        """
+        Return a column as POSIX seconds, `NONE` where missing, and where something else is given.
+
+        Parameters
+        ----------
+        values : column
+            POSIX seconds; moments with or without a time zone, also as texts; or seconds, ``HH:MM:SS`` or durations of
+            the service day. Moments without a zone are in that of the trip; of a time that comes twice, the first.
+        date : int64 array of shape (n,)
+            Service dates as ordinals, -1 where not known.
+        zone : int64 array of shape (n,)
+            Number of the time zone of each row.
+        """
+        series = pd.Series(values).reset_index(drop=True)
+        missing = series.isna().to_numpy()
+        if series.dtype.kind == "M" or isinstance(series.dtype, pd.DatetimeTZDtype):
+            return self._of_datetimes(series, zone), np.zeros(len(series), np.bool_)
+        if series.dtype.kind == "m":
+            return self._of_service_day(seconds_in(series)[0], date, zone), ~missing & (date < 0)
+        if series.dtype.kind in "iuf":
+            return self._of_numbers(seconds_in(series)[0], date, zone, missing)
+        texts = series.astype(object).where(~missing, "").astype(str).str.strip()
+        found = np.full(len(series), NONE)
+        is_empty = (texts == "").to_numpy()
+        number, not_number = seconds_in(texts)
+        found, bad = self._of_numbers(number, date, zone, is_empty | not_number)
+        left = not_number & ~is_empty
+        clock = texts[left].str.extract(_CLOCK)
+        is_clock = clock[1].notna().to_numpy()
+        at = np.flatnonzero(left)
+        own = clock[is_clock]
+        seconds = own[1].astype(np.int64) * 3600 + own[2].astype(np.int64) * 60 + own[3].fillna(0).astype(np.int64)
+        seconds = seconds.where(own[0] != "-", -seconds).to_numpy(np.int64)
+        rows = at[is_clock]
+        found[rows] = self._of_service_day(seconds, date[rows], zone[rows])
+        rows = at[~is_clock]
+        if rows.size:
+            found[rows] = self._of_texts(texts.iloc[rows], zone[rows])
+        bad = bad | (left & (found == NONE))
+        return found, bad
+
+    def _of_texts(self, texts: pd.Series, zone: Int64Array) -> Int64Array:
+        has_zone = texts.str.contains(r"(?:Z|[+-]\d\d:?\d\d)$", regex=True, case=False).to_numpy()
+        found = np.full(len(texts), NONE)
+        if has_zone.any():
+            moments = pd.to_datetime(texts[has_zone], errors="coerce", utc=True, format="ISO8601")
+            found[has_zone] = self._of_datetimes(moments, zone[has_zone])
+        if not has_zone.all():
+            moments = pd.to_datetime(texts[~has_zone], errors="coerce", format="ISO8601")
+            found[~has_zone] = self._of_datetimes(moments, zone[~has_zone])
+        return found
+
+    def _of_numbers(
+        self, number: Int64Array, date: Int64Array, zone: Int64Array, missing: BoolArray
+    ) -> tuple[Int64Array, BoolArray]:
+        is_day = (number != NONE) & (np.abs(number) < _SECONDS_OF_DAY)
+        found = np.where(is_day, NONE, number)
+        found[is_day] = self._of_service_day(number[is_day], date[is_day], zone[is_day])
+        # Such as milliseconds.
+        found[(found != NONE) & ((found < 0) | (found > _LAST))] = NONE
+        return found, ~missing & (found == NONE)
+
+    def _of_service_day(self, seconds: Int64Array, date: Int64Array, zone: Int64Array) -> Int64Array:
+        good = (date > 1) & (seconds != NONE)
+        found = np.full(seconds.size, NONE)
+        found[good] = origins(date[good], zone[good], self._zones) + seconds[good]
+        return found
+
+    def _of_datetimes(self, moments: pd.Series, zone: Int64Array) -> Int64Array:
+        missing = moments.isna().to_numpy()
+        found = np.full(len(moments), NONE)
+        if isinstance(moments.dtype, pd.DatetimeTZDtype):
+            moments = moments.dt.tz_convert("UTC").dt.tz_localize(None)
+            found[~missing] = moments[~missing].to_numpy().astype("datetime64[s]").astype(np.int64)
+            return found
+        for number in np.unique(zone).tolist():
+            mine = (zone == number) & ~missing
+            local = moments[mine]
+            local = local.dt.tz_localize(
+                self._zones[number], ambiguous=np.ones(len(local), np.bool_), nonexistent="shift_forward"
+            )
+            utc = local.dt.tz_convert("UTC").dt.tz_localize(None)
+            found[mine] = utc.to_numpy().astype("datetime64[s]").astype(np.int64)
+        return found
