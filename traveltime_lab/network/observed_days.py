@@ -6,20 +6,30 @@ from __future__ import annotations
 
 import datetime as dt
 import weakref
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from traveltime_lab._checks import one_of, whole
+from traveltime_lab._arrays import Int64Array
+from traveltime_lab._checks import items, one_of, whole
 from traveltime_lab.errors import InputError
 from traveltime_lab.network.network import Network
+from traveltime_lab.network.observed_figure import figure
 from traveltime_lab.realtime.archives.archive import Archive, read_archive
+from traveltime_lab.realtime.archives.dates import feed_numbers
 from traveltime_lab.realtime.archives.day import DayMessages
+from traveltime_lab.realtime.archives.facts import KEYS, DayFacts, counted, delay_rows, summary
 from traveltime_lab.realtime.archives.gaps import GAPS
-from traveltime_lab.realtime.archives.plan import Rules
+from traveltime_lab.realtime.archives.plan import ObservedPlan, Rules
+from traveltime_lab.realtime.archives.tables import check_columns
 from traveltime_lab.realtime.runs import MOST_DELAY_S
 from traveltime_lab.realtime.updates import check_planned
+from traveltime_lab.transit.timetable import Timetable
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 UNOBSERVED = ("planned", "drop")
 
@@ -36,8 +46,16 @@ class ObservedDays(Mapping[dt.date, Network]):
         self._network, self._archive, self._rules = network, archive, rules
         self._dates = {dt.date.fromordinal(date): date for date in archive.dates}
         self._alive: weakref.WeakValueDictionary[int, Network] = weakref.WeakValueDictionary()
-        self._facts: dict[int, Any] = {}
+        self._facts: dict[int, DayFacts] = {}
         self._digest: str | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the attributes for a pickle; networks are created again."""
+        return {**self.__dict__, "_alive": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restore what `__getstate__` returned."""
+        self.__dict__.update(state, _alive=weakref.WeakValueDictionary())
 
     def __len__(self) -> int:
         """Return the number of days."""
@@ -62,14 +80,29 @@ class ObservedDays(Mapping[dt.date, Network]):
         ordinal = self._dates[date]
         network = self._alive.get(ordinal)
         if network is None:
-            messages = DayMessages(self._archive.store, self._rules_of(ordinal), lambda plan, rows: None)
-            network = self._network._with_messages(messages)
+            network = self._network._with_messages(self._messages(ordinal))
             self._alive[ordinal] = network
         return network
 
-    def _rules_of(self, date: int) -> Rules:
-        rules = self._rules
-        return Rules(date, rules.gaps, rules.unobserved, rules.max_delay)
+    def _messages(self, date: int) -> DayMessages:
+        return DayMessages(self._archive.store, replace(self._rules, date=date), self._note)
+
+    def _note(self, plan: ObservedPlan, rows: Int64Array) -> None:
+        """Keep what is known about a day, when a network of it is created."""
+        if plan.timetable is self._network.timetable:
+            self._facts.setdefault(plan.rules.date, DayFacts.of(plan, rows))
+
+    def _facts_of(self, date: int) -> DayFacts:
+        if date not in self._facts:
+            messages, timetable = self._messages(date), self._timetable
+            feeds = feed_numbers(timetable, messages.sources["feed"].tolist())
+            messages.plan(timetable, feeds[messages.trips.source], messages)
+        return self._facts[date]
+
+    @property
+    def _timetable(self) -> Timetable:
+        assert self._network.timetable is not None
+        return self._network.timetable
 
     def __repr__(self) -> str:
         """Return the dates in one line."""
@@ -80,10 +113,144 @@ class ObservedDays(Mapping[dt.date, Network]):
 
     @property
     def digest(self) -> str:
-        """Hash of the content of the archive and of the options, in hexadecimal digits."""
+        """
+        Hash of what the archive says about runs and calls, in hexadecimal digits.
+
+        The order of files and their packing do not matter. Receipts of searches on a day have the `fingerprint` of its
+        network, which depends on the options, too.
+
+        Returns
+        -------
+        str
+        """
         if self._digest is None:
             self._digest = self._archive.store.digest()
         return self._digest
+
+    def quality(self) -> pd.DataFrame:
+        """
+        Return how well the archive covers each day.
+
+        Returns
+        -------
+        DataFrame
+            One row for each date, with these columns:
+
+            - ``date`` (datetime64): service date.
+            - ``trips_planned``, ``trips_observed``, ``share_observed``: trips of the timetable on that date, those with
+              an observation that is used, and their share. Trips with frequencies count once.
+            - ``trips_canceled``, ``trips_added``, ``trips_dropped``: the latter by ``gaps`` or ``unobserved``.
+            - ``runs``, ``runs_matched``, ``share_matched``: runs of the archive, and those that are in the timetable
+              or new.
+            - ``rows_unmatched``: stop updates, or rows, about the other runs.
+            - ``calls_observed``, ``calls_filled``, ``calls_skipped``: calls of observed trips with an observed time,
+              without one (see ``gaps``), and those at which the vehicle did not stop.
+            - ``events_too_far``, ``events_decreasing``: times that are not used, as they are beyond ``max_delay`` or
+              decrease along the trip.
+
+        Notes
+        -----
+        Days are worked through when they are first asked for, which takes seconds for each day of a large city.
+
+        Examples
+        --------
+        >>> days.quality()[["date", "trips_planned", "share_observed"]]
+                date  trips_planned  share_observed
+        0 2019-05-14           3122        0.032031
+        """
+        rows = []
+        for date in self._dates.values():
+            numbers = self._facts_of(date).numbers
+            rows.append({"date": date, **numbers})
+        found = pd.DataFrame(rows)
+        found["date"] = pd.to_datetime(found["date"] - 719_163, unit="D")
+        for name, part, whole_of in (
+            ("share_observed", "trips_observed", "trips_planned"), ("share_matched", "runs_matched", "runs"),
+        ):  # fmt: skip
+            share = found[part] / found[whole_of].where(found[whole_of] > 0)
+            found.insert(found.columns.get_loc(part) + 1, name, share)
+        return found
+
+    def findings(self) -> pd.DataFrame:
+        """
+        Return what could not be used, and why.
+
+        Returns
+        -------
+        DataFrame
+            Columns are ``date`` (NaT for whole files), ``file``, ``what`` is counted (``"files"``, ``"rows"``,
+            ``"runs"``, ``"trips"``, ``"calls"`` or ``"events"``), ``reason``, ``count``, and ``rows``, the number of
+            stop updates or rows that are about them.
+
+        Examples
+        --------
+        >>> days.findings().empty
+        True
+        """
+        rows: list[tuple[Any, str, str, str, int, int]] = []
+        for (date, file, what, reason), n in self._archive.findings.items():
+            rows.append((None if date is None else dt.date.fromordinal(date), file, what, reason, n, n))
+        for day, date in self._dates.items():
+            own = sorted(self._facts_of(date).findings, key=lambda each: -each[2])
+            rows += [(day, "", what, reason, n, n_rows) for what, reason, n, n_rows in own]
+        return counted(rows)
+
+    def delays(self, by: str | Sequence[str] = ("route_id", "hour")) -> pd.DataFrame:
+        """
+        Return the delays of observed calls.
+
+        Parameters
+        ----------
+        by : str or sequence of str, default ("route_id", "hour")
+            Groups: ``"date"``, ``"weekday"`` (0 is Monday), ``"hour"`` (of the planned departure on the service date;
+            25 is one o'clock in the following night), ``"feed"``, ``"route_id"``, ``"route_short_name"``,
+            ``"direction_id"``, ``"stop_id"``, ``"stop_sequence"``, ``"trip_id"``; none for all calls.
+
+        Returns
+        -------
+        DataFrame
+            One row for each group: its columns, ``calls``, ``mean``, ``median``, ``p80`` and ``p95`` (s, negative if
+            early), and ``on_time``, the share of calls at most a minute early and five minutes late (TCRP Report 165,
+            2013). The delay of a call is that of its departure, if it was observed, or else of its arrival.
+
+        Raises
+        ------
+        InputError
+            If a group is something else.
+
+        Examples
+        --------
+        >>> days.delays("hour")[["hour", "calls", "median"]].head(1)
+           hour  calls  median
+        0     6     23   120.0
+        """
+        keys = (by,) if isinstance(by, str) else items(by, "by", "names of columns")
+        for key in keys:
+            one_of(key, "by", KEYS)
+        if len({*keys}) < len(keys):
+            raise InputError(f"by has a name twice: {', '.join(keys)}")
+        timetable = self._timetable
+        parts = [delay_rows(timetable, date, self._facts_of(date), keys) for date in self._dates.values()]
+        return summary(timetable, pd.concat(parts, ignore_index=True), keys)
+
+    def plot(self) -> Figure:
+        """
+        Draw the trips observed by date, the delays by hour, and the median delay by route and hour.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+
+        Raises
+        ------
+        MissingDependencyError
+            If matplotlib is not installed.
+
+        Examples
+        --------
+        >>> figure = days.plot()
+        """
+        return figure(self.quality(), self.delays("hour"), self.delays(("route_id", "route_short_name", "hour")))
 
 
 def _date_of(key: Any) -> dt.date:
@@ -197,5 +364,7 @@ def observed_days(
     one_of(gaps, "gaps", GAPS)
     one_of(unobserved, "unobserved", UNOBSERVED)
     most = whole(max_delay, "max_delay", 1, 7 * 86_400, "seconds")
-    read = read_archive(planned.timetable, archive, feed, columns or {})
+    if feed is not None and not isinstance(feed, str):
+        raise InputError(f"feed must be the name of a feed; got {feed!r}")
+    read = read_archive(planned.timetable, archive, feed, check_columns(columns))
     return ObservedDays(planned, read, Rules(0, gaps, unobserved, most))

@@ -16,6 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from traveltime_lab._arrays import AnyArray, BoolArray, Int64Array, within_rows
+from traveltime_lab._checks import did_you_mean
+from traveltime_lab.errors import InputError
 from traveltime_lab.realtime.messages import TripUpdates
 from traveltime_lab.realtime.schema import TRIP_RELATIONS
 from traveltime_lab.realtime.sources import NONE
@@ -89,6 +91,26 @@ def ordinal_of(text: str) -> int:
         return dt.date(int(text[:4]), int(text[4:6]), int(text[6:])).toordinal()
     except ValueError:
         return -1
+
+
+def feed_number(names: Sequence[str], name: str | None) -> int:
+    """
+    Return the number of a feed by name, -1 for None, `UNKNOWN_FEED` if several have the name.
+
+    Raises
+    ------
+    InputError
+        If none has.
+    """
+    if name is None:
+        return -1
+    if name not in names:
+        raise InputError(
+            f"no feed of the network is called {name!r}; there are {', '.join(map(repr, names))}"
+            f"{did_you_mean(name, names)}"
+        )
+    rows = [number for number, each in enumerate(names) if each == name]
+    return rows[0] if len(rows) == 1 else UNKNOWN_FEED
 
 
 class Matcher:

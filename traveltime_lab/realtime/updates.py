@@ -6,20 +6,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from traveltime_lab._checks import did_you_mean
 from traveltime_lab._digests import digest
 from traveltime_lab.errors import InputError
 from traveltime_lab.realtime.apply import applied, fingerprint_parts
 from traveltime_lab.realtime.archives.day import DayMessages
 from traveltime_lab.realtime.growing import Growing
-from traveltime_lab.realtime.match import UNKNOWN_FEED
+from traveltime_lab.realtime.match import feed_number
 from traveltime_lab.realtime.messages import Messages, read_messages
 from traveltime_lab.realtime.plan import APPLIED, Plan
 from traveltime_lab.realtime.ride_alerts import RideAlerts
@@ -114,27 +113,6 @@ def check_planned(timetable: Timetable | None, report: Mapping[str, Any]) -> Non
         )
 
 
-def feed_number(timetable: Timetable, name: str | None) -> int:
-    """
-    Return the number of a feed, -1 for any, `UNKNOWN_FEED` if several have the name.
-
-    Raises
-    ------
-    InputError
-        If the timetable has no feed with the name.
-    """
-    if name is None:
-        return -1
-    names = timetable.feeds["name"].astype(str).tolist()
-    rows = [number for number, each in enumerate(names) if each == name]
-    if not rows:
-        raise InputError(
-            f"no feed of the network is called {name!r}; there are {', '.join(map(repr, names))}"
-            f"{did_you_mean(name, names)}"
-        )
-    return rows[0] if len(rows) == 1 else UNKNOWN_FEED
-
-
 def with_updates(
     timetable: Timetable, messages: Messages, growing: Growing | None = None
 ) -> tuple[Timetable, Updates, bytes]:
@@ -146,7 +124,8 @@ def with_updates(
     InputError
         If a feed is named that the timetable does not have.
     """
-    feeds = np.array([feed_number(timetable, name) for name in messages.sources["feed"]], np.int64)
+    names = timetable.feeds["name"].astype(str).tolist()
+    feeds = np.array([feed_number(names, name) for name in messages.sources["feed"]], np.int64)
     of_alerts = [int(feeds[alert["source"]]) for alert in messages.alerts]
     read = Messages(messages.sources, messages.trips, messages.alerts, messages.vehicles)
     if isinstance(messages, DayMessages):
@@ -154,6 +133,9 @@ def with_updates(
     else:
         plan = Plan(timetable, read, feeds[read.trips.source], of_alerts)
     updated = applied(timetable, plan.edits, growing)
+    if isinstance(messages, DayMessages) and updated is not timetable:
+        # Nothing asks for the numbers of stops in a past day, which takes no further updates.
+        updated = replace(updated, sequences=None)
     mark = digest(fingerprint_parts(plan.edits)).digest() if plan.edits else b""
     times = messages.sources["timestamp"]
     latest = int(times.max())

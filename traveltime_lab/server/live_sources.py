@@ -26,8 +26,9 @@ from traveltime_lab._checks import did_you_mean
 from traveltime_lab._files import as_path, explained, is_file, read_bytes
 from traveltime_lab.errors import InputError, TravelTimeError
 from traveltime_lab.network.network import Network
+from traveltime_lab.realtime.match import feed_number
 from traveltime_lab.realtime.sources import MOST_BYTES
-from traveltime_lab.realtime.updates import check_planned, feed_number
+from traveltime_lab.realtime.updates import check_planned
 
 #: Seconds that a fetch may take from its beginning to its end (assumed: the largest messages have 10 MB).
 FETCH_S: Final = 10.0
@@ -149,7 +150,7 @@ def checked(sources: tuple[UpdateSource, ...], networks: Mapping[str, Network]) 
         network = networks[name]
         check_planned(network.timetable, network.tables.report)
         assert network.timetable is not None
-        feed_number(network.timetable, source.feed)
+        feed_number(network.timetable.feeds["name"].astype(str).tolist(), source.feed)
         label = _label(source)
         labels[label] = labels.get(label, 0) + 1
         shown = label if labels[label] == 1 else f"{label} #{labels[label]}"

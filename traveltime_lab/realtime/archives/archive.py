@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-import pandas as pd
+import pyarrow as pa
 
 from traveltime_lab.errors import DataError, InputError, LimitError, MissingFileError
 from traveltime_lab.realtime.archives.dates import Dates, feed_numbers
@@ -39,18 +39,18 @@ class Archive:
     store : Store
     dates : list of int
         Service dates with a trip of the timetable, in order, as ordinals.
-    findings : DataFrame
-        ``file``, ``reason`` and ``rows`` (number of files, or of rows of a table) of what could not be used.
+    findings : dict of (int or None, str, str, str) to int
+        Service date, file, what is counted (files, rows or runs) and reason of what could not be used.
     """
 
     store: Store
     dates: list[int]
-    findings: pd.DataFrame
+    findings: dict[tuple[int | None, str, str, str], int]
 
 
 class _Reader:
     def __init__(self, timetable: Timetable) -> None:
-        self.findings: Counter[tuple[str, str]] = Counter()
+        self.findings: Counter[tuple[int | None, str, str, str]] = Counter()
         self.store = Store()
         self.snapshots = Snapshots(self.store, Dates(timetable))
         self.tables = Tables(timetable, self.note)
@@ -58,11 +58,13 @@ class _Reader:
         self.timetable = timetable
         self.n_items = self.n_read = self.n_tables = 0
 
-    def note(self, name: str, reason: str, rows: int = 1) -> None:
-        self.findings[name, reason] += rows
+    def note(self, name: str, reason: str, rows: int = 0) -> None:
+        """Note why a file cannot be used, or some of its rows."""
+        self.findings[None, name, "rows" if rows else "files", reason] += rows or 1
 
     def read(self, item: Item, columns: Mapping[str, str]) -> None:
         self.n_items += 1
+        feed_numbers(self.timetable, [item.feed])
         try:
             content = item.read()
             if item.is_table:
@@ -96,7 +98,7 @@ def read_archive(timetable: Timetable, archive: Any, feed: str | None, columns: 
     Raises
     ------
     InputError
-        If the archive is no file, folder, table or list of these, or has none.
+        If the archive is no file, folder, table or list of these, or has none, or a feed is unknown.
     DataError
         If nothing can be read, or nothing is about a trip of the timetable.
     """
@@ -109,13 +111,12 @@ def read_archive(timetable: Timetable, archive: Any, feed: str | None, columns: 
     if not reader.n_read:
         if reader.fault is not None:
             raise reader.fault
-        (name, reason), _ = next(iter(reader.findings.items()))
+        _, name, _, reason = next(iter(reader.findings))
         raise DataError(f"none of the {reader.n_items:,} files of the archive can be read; {name}: {reason}")
     reader.store.finish()
     dates = _matched_dates(timetable, reader)
-    rows = [(name, reason, n) for (name, reason), n in reader.findings.items()]
-    findings = pd.DataFrame(rows, columns=["file", "reason", "rows"])
-    return Archive(reader.store, dates, findings)
+    pa.default_memory_pool().release_unused()
+    return Archive(reader.store, dates, dict(reader.findings))
 
 
 def _matched_dates(timetable: Timetable, reader: _Reader) -> list[int]:
@@ -135,9 +136,9 @@ def _matched_dates(timetable: Timetable, reader: _Reader) -> list[int]:
             found.append(date)
         own = Counter(matches.reason[u] or "its run is on another service date" for u in np.flatnonzero(~is_matched))
         if not (is_matched & ~is_new).any():
-            name = str(dt.date.fromordinal(date)) if 1 <= date <= dt.date.max.toordinal() else "no date"
+            name = date if 1 <= date <= dt.date.max.toordinal() else None
             for reason, n in own.items():
-                reader.note(name, reason, n)
+                reader.findings[name, "", "runs", reason] += n
         reasons.update(own)
         for u in np.flatnonzero(~is_matched)[: _SHOWN - len(unmatched)].tolist():
             unmatched[str(day.updates.trip_id[u] or day.updates.route_id[u])] = None

@@ -13,8 +13,8 @@ from traveltime_lab.realtime.archives.store import STOP_COLUMNS
 from traveltime_lab.realtime.match import (
     FARTHEST_S,
     NEW_TRIPS,
-    UNKNOWN_FEED,
     Matcher,
+    feed_number,
     ordinal_of,
     origins,
     reference_times,
@@ -36,11 +36,10 @@ def taken(updates: TripUpdates, rows: Int64Array) -> TripUpdates:
 
 
 def feed_numbers(timetable: Timetable, feeds: list[str | None]) -> Int64Array:
-    """Return the numbers of feeds by name, as `traveltime_lab.realtime.match.Matcher` takes them."""
-    numbers: dict[str | None, int] = {None: -1}
-    for number, name in enumerate(timetable.feeds["name"].astype(str).tolist()):
-        numbers[name] = UNKNOWN_FEED if name in numbers else number
-    return np.array([numbers.get(name, UNKNOWN_FEED) for name in feeds], np.int64)
+    """Return the numbers of feeds by name, as `Matcher` takes them; raise InputError for unknown ones."""
+    names = timetable.feeds["name"].astype(str).tolist()
+    numbers = {name: feed_number(names, name) for name in dict.fromkeys(feeds)}
+    return np.array([numbers[name] for name in feeds], np.int64)
 
 
 class Dates:

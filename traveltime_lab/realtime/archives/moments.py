@@ -56,6 +56,8 @@ def _date(value: Any) -> int:
     if isinstance(value, float) and value == int(value):
         value = int(value)
     text = str(value).strip()
+    if not any(each.isdigit() for each in text):
+        return -1  # such as "today"
     try:
         if text.isdigit():
             moment = pd.to_datetime(text, format="%Y%m%d") if len(text) == 8 else pd.NaT
@@ -78,6 +80,8 @@ class Moments:
 
     def __init__(self, zones: Sequence[str]) -> None:
         self._zones = zones
+        #: Seconds by which moments of the last column may be later, as their clock time comes twice.
+        self.again: Int64Array = np.zeros(0, np.int64)
 
     def posix(self, values: Any, date: Int64Array, zone: Int64Array) -> tuple[Int64Array, BoolArray]:
         """
@@ -87,7 +91,8 @@ class Moments:
         ----------
         values : column
             POSIX seconds; moments with or without a time zone, also as texts; or seconds, ``HH:MM:SS`` or durations of
-            the service day. Moments without a zone are in that of the trip; of a time that comes twice, the first.
+            the service day. Moments without a zone are in that of the trip. Of a time that comes twice, it is the
+            first, and `again` says how much later the second one is.
         date : int64 array of shape (n,)
             Service dates as ordinals, -1 where not known.
         zone : int64 array of shape (n,)
@@ -95,8 +100,9 @@ class Moments:
         """
         series = pd.Series(values).reset_index(drop=True)
         missing = series.isna().to_numpy()
+        self.again = np.zeros(len(series), np.int64)
         if series.dtype.kind == "M" or isinstance(series.dtype, pd.DatetimeTZDtype):
-            return self._of_datetimes(series, zone), np.zeros(len(series), np.bool_)
+            return self._of_datetimes(series, zone, self.again), np.zeros(len(series), np.bool_)
         if series.dtype.kind == "m":
             return self._of_service_day(seconds_in(series)[0], date, zone), ~missing & (date < 0)
         if series.dtype.kind in "iuf":
@@ -117,19 +123,23 @@ class Moments:
         found[rows] = self._of_service_day(seconds, date[rows], zone[rows])
         rows = at[~is_clock]
         if rows.size:
-            found[rows] = self._of_texts(texts.iloc[rows], zone[rows])
+            again = np.zeros(rows.size, np.int64)
+            found[rows] = self._of_texts(texts.iloc[rows], zone[rows], again)
+            self.again[rows] = again
         bad = bad | (left & (found == NONE))
         return found, bad
 
-    def _of_texts(self, texts: pd.Series, zone: Int64Array) -> Int64Array:
+    def _of_texts(self, texts: pd.Series, zone: Int64Array, again: Int64Array) -> Int64Array:
         has_zone = texts.str.contains(r"(?:Z|[+-]\d\d:?\d\d)$", regex=True, case=False).to_numpy()
         found = np.full(len(texts), NONE)
         if has_zone.any():
             moments = pd.to_datetime(texts[has_zone], errors="coerce", utc=True, format="ISO8601")
-            found[has_zone] = self._of_datetimes(moments, zone[has_zone])
+            found[has_zone] = self._of_datetimes(moments, zone[has_zone], np.zeros(len(moments), np.int64))
         if not has_zone.all():
             moments = pd.to_datetime(texts[~has_zone], errors="coerce", format="ISO8601")
-            found[~has_zone] = self._of_datetimes(moments, zone[~has_zone])
+            twice = np.zeros(len(moments), np.int64)
+            found[~has_zone] = self._of_datetimes(moments, zone[~has_zone], twice)
+            again[~has_zone] = twice
         return found
 
     def _of_numbers(
@@ -148,7 +158,8 @@ class Moments:
         found[good] = origins(date[good], zone[good], self._zones) + seconds[good]
         return found
 
-    def _of_datetimes(self, moments: pd.Series, zone: Int64Array) -> Int64Array:
+    def _of_datetimes(self, moments: pd.Series, zone: Int64Array, again: Int64Array) -> Int64Array:
+        """Return moments as POSIX seconds; write to `again` how much later those are whose clock time comes twice."""
         missing = moments.isna().to_numpy()
         found = np.full(len(moments), NONE)
         if isinstance(moments.dtype, pd.DatetimeTZDtype):
@@ -158,9 +169,16 @@ class Moments:
         for number in np.unique(zone).tolist():
             mine = (zone == number) & ~missing
             local = moments[mine]
-            local = local.dt.tz_localize(
-                self._zones[number], ambiguous=np.ones(len(local), np.bool_), nonexistent="shift_forward"
+            first, second = (
+                local.dt.tz_localize(
+                    self._zones[number], ambiguous=np.full(len(local), is_first), nonexistent="shift_forward"
+                )
+                .dt.tz_convert("UTC")
+                .dt.tz_localize(None)
+                .to_numpy()
+                .astype("datetime64[s]")
+                .astype(np.int64)
+                for is_first in (True, False)
             )
-            utc = local.dt.tz_convert("UTC").dt.tz_localize(None)
-            found[mine] = utc.to_numpy().astype("datetime64[s]").astype(np.int64)
+            found[mine], again[mine] = first, second - first
         return found

@@ -85,6 +85,13 @@ def _last(columns: _Columns, keys: tuple[str, ...]) -> _Columns:
     return {name: values[rows] for name, values in columns.items()}
 
 
+def _apart(calls: _Columns, sign: int) -> _Columns:
+    """Return rows with moments of messages that count from the times in them, for -1, or the other way round, for 1."""
+    time, when = calls["time"], calls["when"]
+    is_event = (calls["kind"] != _STATE) & (time != NONE) & (when != NONE)
+    return {**calls, "when": np.where(is_event, when + sign * np.where(is_event, time, 0), when)}
+
+
 class _Day:
     """The rows of one service date."""
 
@@ -105,11 +112,11 @@ class _Day:
     def _open(self) -> None:
         if self._packed is not None:
             calls, heads = self._packed
-            self._calls, self._heads, self._packed = [unpacked(calls)], [unpacked(heads)], None
+            self._calls, self._heads, self._packed = [_apart(unpacked(calls), 1)], [unpacked(heads)], None
             self._n = self._n_reduced = self._calls[0]["run"].size
 
     def _reduce(self) -> None:
-        self._calls = [_last(_joined(self._calls, _CALL_COLUMNS), ("run", "call", "kind"))]
+        self._calls = [_last(_joined(self._calls, _CALL_COLUMNS), ("kind", "run", "call"))]
         heads = _joined(self._heads, _HEAD_COLUMNS)
         n_rows = np.bincount(heads["run"], heads["rows"]) if heads["run"].size else np.zeros(0)
         heads = _last(heads, ("run",))
@@ -121,7 +128,7 @@ class _Day:
         """Keep the rows as packed bytes."""
         if self._packed is None:
             self._reduce()
-            self._packed = packed(self._calls[0]), packed(self._heads[0])
+            self._packed = packed(_apart(self._calls[0], -1)), packed(self._heads[0])
             self._calls, self._heads = [], []
 
     def read(self) -> tuple[_Columns, _Columns]:
@@ -129,15 +136,7 @@ class _Day:
         self.close()
         assert self._packed is not None
         calls, heads = self._packed
-        return unpacked(calls), unpacked(heads)
-
-    def parts(self) -> Iterator[bytes]:
-        self.close()
-        assert self._packed is not None
-        for columns in self._packed:
-            for name, content in columns.items():
-                yield name.encode()
-                yield content
+        return _apart(unpacked(calls), 1), unpacked(heads)
 
 
 @dataclass(frozen=True)
@@ -266,8 +265,12 @@ class Store:
             # Some feeds write 0 for an unknown time.
             time = np.where(time == 0, NONE, time)
             at = np.flatnonzero(has_data & ((time != NONE) | (delay != NONE)))
+            # A time takes precedence.
+            delay = np.where(time != NONE, NONE, delay)
             parts.append((owner[at], run[at], call[at], np.full(at.size, kind), when[at], time[at], delay[at]))
-        parts.append((owner, run, call, np.full(owner.size, _STATE), when, state, np.full(owner.size, NONE)))
+        # Stops vanish from the front: how many follow stays as it is.
+        following = np.repeat(updates.indptr[1:], counts) - np.arange(owner.size)
+        parts.append((owner, run, call, np.full(owner.size, _STATE), when, state, -following))
         names = ("owner", *_CALL_COLUMNS)
         return {name: np.concatenate(column) for name, column in zip(names, zip(*parts, strict=True), strict=True)}
 
@@ -356,10 +359,10 @@ class Store:
             at = np.searchsorted(key, calls["run"][mine] * len(places) + calls["call"][mine])
             for name in ("time", "delay", "when"):
                 found[f"{name}{kind}"][at] = calls[name][mine]
-        # In the order of the trip: by number, or else by time.
+        # In the order of the trip: by number, or else by time, or else as in the messages.
         sequence = numbers[call] if run.size else np.zeros(0, np.int64)
         time = np.where(found["time0"] != NONE, found["time0"], found["time1"])
-        order = np.lexsort((calls["when"][is_state], call, time, sequence, run))
+        order = np.lexsort((call, calls["delay"][is_state], time, sequence, run))
         run, call, state, sequence = run[order], call[order], state[order], sequence[order]
         found = {name: values[order] for name, values in found.items()}
         states = {name: values[state] for name, values in self._state_table.items()}

@@ -20,9 +20,10 @@ from traveltime_lab._checks import did_you_mean
 from traveltime_lab.errors import InputError
 from traveltime_lab.realtime.archives.moments import Moments, dates_in, seconds_in
 from traveltime_lab.realtime.archives.table_files import chunks_of
-from traveltime_lab.realtime.match import rows_by_text
+from traveltime_lab.realtime.match import origins, rows_by_text
 from traveltime_lab.realtime.messages import TripUpdates
 from traveltime_lab.realtime.sources import NONE
+from traveltime_lab.transit.stop_sequences import StopSequences
 from traveltime_lab.transit.timetable import Timetable
 
 #: Names of columns, and those by which they are found where the user names none. The first one is that of this library.
@@ -168,6 +169,7 @@ class Tables:
         for key in ("arrival", "departure", "observed", "scheduled"):
             if key in rows:
                 values[key], bad = self._moments.posix(rows[key], date, zone)
+                self._settle(values[key], self._moments.again, texts["trip_id"], sequence, texts["stop_id"], zone)
                 self._count(name, f"{key} that is no time", bad)
         for key in ("arrival_delay", "departure_delay"):
             if key in rows:
@@ -194,6 +196,37 @@ class Tables:
         self._count(name, "neither a date nor a time that says it", no_day)
         kept = np.flatnonzero(has_trip & has_stop & has_time & ~is_void & ~no_day)
         return _grouped(texts, date, sequence, times, delays, reference, kept)
+
+    def _settle(
+        self,
+        values: Int64Array,
+        again: Int64Array,
+        trips: ObjectArray,
+        sequence: Int64Array,
+        stops: ObjectArray,
+        zone: Int64Array,
+    ) -> None:
+        """Choose, of the moments whose clock time comes twice, the one nearer to the timetable."""
+        at = np.flatnonzero(again)
+        if not at.size:
+            return
+        timetable = self._timetable
+        rows = rows_by_text(timetable.trips["trip_id"], trips[at])
+        for i in at.tolist():
+            for trip in rows.get(trips[i], [])[:1]:
+                begin, end = (int(each) for each in timetable.trip_indptr[trip : trip + 2])
+                numbers = StopSequences.of_trip(timetable, trip)
+                pattern = int(timetable.pattern_indptr[timetable.hot.trip_pattern[trip]])
+                ids = timetable.stops["stop_id"].iloc[timetable.pattern_stop[pattern : pattern + end - begin]].tolist()
+                place = numbers.index(sequence[i]) if sequence[i] in numbers else -1
+                place = ids.index(stops[i]) if place < 0 and stops[i] in ids else place
+                if place < 0:
+                    continue
+                day = int(values[i]) // 86_400 + 719_163
+                days = np.arange(day - 2, day + 2)
+                planned = origins(days, np.full(4, zone[i]), timetable.zones) + int(timetable.departure[begin + place])
+                far = [int(np.abs(values[i] + later - planned).min()) for later in (0, again[i])]
+                values[i] += again[i] if far[1] < far[0] else 0
 
     def _count(self, name: str, reason: str, where: BoolArray) -> None:
         if n := int(np.count_nonzero(where)):
