@@ -354,6 +354,10 @@ TARGETS = [
     Target("Network.with_updates", lambda w: w.network.with_updates, lambda w: {
         "source": b'{"header": {"gtfs_realtime_version": "2.0"}}'
     }, share=0.3),
+    Target("observed_days", public("observed_days"), lambda w: {
+        "network": w.network,
+        "archive": pd.DataFrame({"trip_id": ["t"], "date": "2026-03-03", "stop_sequence": 1, "departure_delay": 60}),
+    }, share=0.3),
     Target("CloseStreets", changing("CloseStreets"), lambda w: {"edges": 0}, share=0.5),
     Target("ReopenStreets", changing("ReopenStreets"), lambda w: {"edges": 0}, share=0.5),
     Target("AddCycleTrack", changing("AddCycleTrack"), lambda w: {"edges": 0}, share=0.5),

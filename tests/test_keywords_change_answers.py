@@ -178,6 +178,7 @@ ELSEWHERE: Final = {
     "write_matrix": "tests/jobs/test_matrix.py",
     "write_areas": "tests/jobs/test_areas.py",
     "places": "tests/search/test_places.py",
+    "observed_days": "tests/network/test_observed_days.py",
     "plot": "tests/maps/test_plot.py",
     "side_by_side": "tests/maps/test_side_by_side.py",
     "reliability": "tests/search/test_reliability.py",

@@ -68,6 +68,7 @@ OTHERS: dict[str, tuple[str, dict[str, str]]] = {
     "save_changes": ("[], FOLDER / 'changes.json'", {}),
     "load_network": ("saved('HEL')", {}),
     "build_network": ("tl.sample_files('helsinki')['streets']", {"timezone": "'Europe/Helsinki'"}),
+    "observed_days": ("POA, LATE", {"gaps": "'planned'", "unobserved": "'drop'", "max_delay": "60"}),
     "receipt": ("TIMES", {}),
     "replay": ("tl.receipt(TIMES), HEL", {"origins": "HA", "destinations": "HB"}),
     "plot": ("HEL, AREAS", {}),

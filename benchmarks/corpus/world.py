@@ -226,6 +226,10 @@ MADE: dict[str, Callable[[], Any]] = {
     "AREAS": lambda: tl.time_map(names("HEL"), names("HA"), travel_time=[200, 400], transportation="walking"),
     "CELLS": lambda: tl.h3_cells(names("HEL"), names("HA"), travel_time=400, resolution=10, transportation="walking"),
     "TIMES": lambda: tl.time_filter(names("HEL"), names("HA"), names("HB"), travel_time=900, transportation="walking"),
+    "LATE": lambda: pd.DataFrame(
+        {"trip_id": names("POA").trips_frame(date="2019-05-14")["trip_id"].iloc[:50], "date": "2019-05-14",
+         "stop_sequence": 2, "departure_delay": 180}
+    ),
     "LATER": lambda: tl.time_filter(names("SLOWER"), names("HA"), names("HB"), travel_time=300),
 }  # fmt: skip
 #: Functions that source text may call beside those of the packages.

@@ -37,12 +37,13 @@ MEMBERS: dict[str, dict[str, list[str]]] = {
     "Fares": {"": ["totals"]},
     "Leg": {"": ["origin", "destination", "way"]},
     "Nominatim": {"": ["geocode", "reverse_geocode"]},
+    "ObservedDays": {"": ["digest", "quality", "findings", "delays", "plot"]},
     "Route": {"": ["travel_time", "distance", "distance_breakdown", "on_foot", "geometry", "legs_frame"]},
 }
 #: Classes that functions return; the reference leaves out the arguments of the constructor.
 NOT_CONSTRUCTED = [
-    "Calibration", "Explanation", "Fares", "Leg", "Network", "PreparedPoints", "Reason", "Replay", "Ride", "Route",
-    "Step", "StopCall", "Ticket",
+    "Calibration", "Explanation", "Fares", "Leg", "Network", "ObservedDays", "PreparedPoints", "Reason", "Replay",
+    "Ride", "Route", "Step", "StopCall", "Ticket",
 ]  # fmt: skip
 
 

@@ -14,6 +14,7 @@ import pandas as pd
 
 from traveltime_lab._arrays import Int64Array
 from traveltime_lab._checks import items, one_of, whole
+from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.errors import InputError
 from traveltime_lab.network.network import Network
 from traveltime_lab.network.observed_figure import figure
@@ -150,7 +151,7 @@ class ObservedDays(Mapping[dt.date, Network]):
 
         Notes
         -----
-        Days are worked through when they are first asked for, which takes seconds for each day of a large city.
+        The first call takes seconds for each day of a large city.
 
         Examples
         --------
@@ -268,6 +269,7 @@ def _date_of(key: Any) -> dt.date:
     return date
 
 
+@explained_keywords
 def observed_days(
     network: Network,
     archive: Any,

@@ -134,7 +134,7 @@ def with_updates(
         plan = Plan(timetable, read, feeds[read.trips.source], of_alerts)
     updated = applied(timetable, plan.edits, growing)
     if isinstance(messages, DayMessages) and updated is not timetable:
-        # Nothing asks for the numbers of stops in a past day, which takes no further updates.
+        # A past day takes no further updates, which name stops by these numbers.
         updated = replace(updated, sequences=None)
     mark = digest(fingerprint_parts(plan.edits)).digest() if plan.edits else b""
     times = messages.sources["timestamp"]

@@ -33,7 +33,7 @@ class DayMessages(Messages):
     store : Store
     rules : Rules
     note : callable
-        Called with each plan that is made of them.
+        Called with each plan that they lead to, and the number of rows about each run.
     """
 
     def __init__(self, store: Store, rules: Rules, note: Callable[[ObservedPlan, Int64Array], object]) -> None:

@@ -1,5 +1,5 @@
 """
-What is known about the observations of a day: numbers, reasons and delays.
+Numbers, reasons and delays that are known about the observations of a day.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from traveltime_lab.transit.timetable import Timetable
 #: Delays, early or late, with which a departure is on time: at most a minute early and five minutes late (Transit
 #: Capacity and Quality of Service Manual, 3rd edition, TCRP Report 165, 2013, chapter 5).
 ON_TIME_S: Final = (-60, 300)
-#: What is counted of calls that could not be used.
+#: Names of numbers of calls that could not be used.
 _CALLS: Final = ("not a stop of the trip", "unknown schedule_relationship", "unknown assigned_stop_id")
 
 
 @dataclass(frozen=True)
 class DayFacts:
     """
-    What is known about the observations of a day.
+    The facts about the observations of a day.
 
     Attributes
     ----------
     numbers : dict of str to int
         A row of `ObservedDays.quality`.
     findings : list of (str, str, int, int)
-        What is counted, the reason, and the numbers of runs, trips, calls or events, and of rows.
+        Things that are counted, the reason, and the numbers of runs, trips, calls or events, and of rows.
     delays : dict of str to bytes
         Packed columns ``trip``, ``position``, ``kind`` (1 for departures) and ``delay`` of observed events.
     """

@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 
 import pandas as pd
 
-from traveltime_lab._files import as_path, explained, is_file, most_unpacked, read_bytes
+from traveltime_lab._files import as_path, explained, is_file, most_unpacked, open_file, read_bytes
 from traveltime_lab.errors import InputError, MissingFileError, TravelTimeError
 from traveltime_lab.realtime.sources import MOST_BYTES
 
@@ -176,7 +176,7 @@ def _of_tar(path: Path, name: str, feed: str | None, note: Callable[[str, str], 
     most = max(most_unpacked(path.stat().st_size), _MOST_TIMES * path.stat().st_size)
     n_bytes = 0
     try:
-        with explained(path, "read"), path.open("rb") as raw, tarfile.open(fileobj=raw, mode="r|*") as file:
+        with explained(path, "read"), open_file(path) as raw, tarfile.open(fileobj=raw, mode="r|*") as file:
             for member in file:
                 if not member.isfile() or _BESIDE.search(member.name):
                     continue

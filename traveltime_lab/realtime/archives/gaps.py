@@ -8,7 +8,7 @@ from bisect import bisect_right
 from itertools import pairwise
 from typing import NamedTuple
 
-#: What is done with calls without an observed time; see `traveltime_lab.observed_days`.
+#: Rules for calls without an observed time; see `traveltime_lab.observed_days`.
 INTERPOLATE, PLANNED, DROP, PROPAGATE = GAPS = ("interpolate", "planned", "drop", "propagate")
 
 
@@ -19,7 +19,7 @@ class Filled(NamedTuple):
     Attributes
     ----------
     delay : list of int, s
-        Of each event: arrivals and departures one after the other.
+        One for each event: arrivals and departures one after the other.
     is_given : list of bool
         Whether it was observed, and is used.
     n_absurd : int

@@ -91,8 +91,8 @@ class Moments:
         ----------
         values : column
             POSIX seconds; moments with or without a time zone, also as texts; or seconds, ``HH:MM:SS`` or durations of
-            the service day. Moments without a zone are in that of the trip. Of a time that comes twice, it is the
-            first, and `again` says how much later the second one is.
+            the service day. Moments without a zone are in that of the trip. If a time comes twice, it is the first,
+            and `again` says how much later the second one is.
         date : int64 array of shape (n,)
             Service dates as ordinals, -1 where not known.
         zone : int64 array of shape (n,)

@@ -16,7 +16,7 @@ from traveltime_lab.realtime.plan import Plan
 from traveltime_lab.realtime.predictions import NO_DATA, SKIPPED, Run, StopUpdate, in_order, predicted
 from traveltime_lab.transit.timetable import Timetable
 
-#: What is counted of calls and trips.
+#: Names of what is counted.
 OBSERVED, GAP, DECREASED = "calls observed", "calls without an observed time", "times that decrease along the trip"
 DROPPED: Final = "dropped, as calls were not observed"
 UNOBSERVED: Final = "dropped, as they were not observed"
@@ -26,7 +26,7 @@ _TOO_SHORT: Final = "canceled, as fewer than two stops are left"
 @dataclass(frozen=True)
 class Rules:
     """
-    What is done with what an archive does not say.
+    Rules for the times that an archive does not have.
 
     Attributes
     ----------

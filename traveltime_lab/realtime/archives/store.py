@@ -2,7 +2,7 @@
 Keep the last known values of each run and call of an archive, by service date.
 
 A stop of a trip is in many snapshots: first with predictions, at last with what happened, until the vehicle has passed
-it and it vanishes. Of each arrival and departure, the value of the latest message that has one counts. Values are kept
+it and it vanishes. The value of the latest message that has one counts, for each arrival and departure. Values are kept
 as rows of numbers that are sorted and reduced from time to time, and days that are read to the end as packed bytes, so
 that memory grows with the calls of a day and not with the number of messages.
 """
@@ -24,7 +24,7 @@ from traveltime_lab.realtime.messages import TripUpdates
 from traveltime_lab.realtime.predictions import NO_DATA
 from traveltime_lab.realtime.sources import NONE
 
-#: What a row has: a time and a delay of an arrival or departure, or the state of a call.
+#: Kinds of rows: a time and a delay of an arrival or departure, or the state of a call.
 _ARRIVAL, _DEPARTURE, _STATE = 0, 1, 2
 #: Columns of the rows of calls, and of those of whole runs.
 _CALL_COLUMNS: Final = ("run", "call", "kind", "when", "time", "delay")
@@ -142,7 +142,7 @@ class _Day:
 @dataclass(frozen=True)
 class DayOfArchive:
     """
-    What an archive says about a service date.
+    The content of an archive about a service date.
 
     Attributes
     ----------
@@ -268,7 +268,7 @@ class Store:
             # A time takes precedence.
             delay = np.where(time != NONE, NONE, delay)
             parts.append((owner[at], run[at], call[at], np.full(at.size, kind), when[at], time[at], delay[at]))
-        # Stops vanish from the front: how many follow stays as it is.
+        # Stops vanish from the front, which does not change the number of those that follow.
         following = np.repeat(updates.indptr[1:], counts) - np.arange(owner.size)
         parts.append((owner, run, call, np.full(owner.size, _STATE), when, state, -following))
         names = ("owner", *_CALL_COLUMNS)

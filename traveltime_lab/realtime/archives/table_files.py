@@ -137,8 +137,8 @@ def _of_csv(
     names = [each.strip() for each in names]
     found = find(names)
     at = [str(i) for i in range(len(names))]
-    place = {column: at[i] for i, column in reversed([*enumerate(names)])}
-    wanted = {key: place[column] for key, column in found.items()}
+    number = {column: at[i] for i, column in reversed([*enumerate(names)])}
+    places = {key: number[column] for key, column in found.items()}
 
     def skip(row: Any) -> str:
         note("row with more or fewer fields than the header", 1)
@@ -149,8 +149,8 @@ def _of_csv(
         pa.csv.ReadOptions(use_threads=False, block_size=_BLOCK, skip_rows=1, column_names=at),
         pa.csv.ParseOptions(delimiter=separator, invalid_row_handler=skip),
         pa.csv.ConvertOptions(
-            column_types=dict.fromkeys(at, pa.string()), include_columns=[*dict.fromkeys(wanted.values())],
+            column_types=dict.fromkeys(at, pa.string()), include_columns=[*dict.fromkeys(places.values())],
             strings_can_be_null=True, null_values=[""],
         ),
     )  # fmt: skip
-    return iter(reader), wanted
+    return iter(reader), places
