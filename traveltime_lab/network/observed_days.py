@@ -41,6 +41,33 @@ class ObservedDays(Mapping[dt.date, Network]):
 
     A mapping from dates to networks. A network is created when its date is looked up, and again if it has been dropped
     since.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> network = tl.sample_network()
+    >>> trips = network.trips_frame(date="2019-05-14").trip_id
+    >>> late = pd.DataFrame(
+    ...     {
+    ...         "trip_id": trips.iloc[:100],
+    ...         "date": "2019-05-14",
+    ...         "stop_sequence": 1,
+    ...         "departure_delay": 120,
+    ...     }
+    ... )
+    >>> days = tl.observed_days(network, late)
+    >>> [str(date) for date in days]
+    ['2019-05-14']
+    >>> days["2019-05-14"].updates
+    <Updates: 100 of 100 trips applied, 0 alerts>
+    >>> days.quality()[["date", "trips_observed", "calls_filled"]]
+            date  trips_observed  calls_filled
+    0 2019-05-14             100          5427
+    >>> days.findings().empty
+    True
+    >>> days.delays("date")[["date", "calls", "median", "on_time"]]
+            date  calls  median  on_time
+    0 2019-05-14    100   120.0      1.0
     """
 
     def __init__(self, network: Network, archive: Archive, rules: Rules) -> None:
@@ -152,12 +179,6 @@ class ObservedDays(Mapping[dt.date, Network]):
         Notes
         -----
         The first call takes seconds for each day of a large city.
-
-        Examples
-        --------
-        >>> days.quality()[["date", "trips_planned", "share_observed"]]
-                date  trips_planned  share_observed
-        0 2019-05-14           3122        0.032031
         """
         rows = []
         for date in self._dates.values():
@@ -182,11 +203,6 @@ class ObservedDays(Mapping[dt.date, Network]):
             Columns are ``date`` (NaT for whole files), ``file``, ``what`` is counted (``"files"``, ``"rows"``,
             ``"runs"``, ``"trips"``, ``"calls"`` or ``"events"``), ``reason``, ``count``, and ``rows``, the number of
             stop updates or rows that are about them.
-
-        Examples
-        --------
-        >>> days.findings().empty
-        True
         """
         rows: list[tuple[Any, str, str, str, int, int]] = []
         for (date, file, what, reason), n in self._archive.findings.items():
@@ -218,12 +234,6 @@ class ObservedDays(Mapping[dt.date, Network]):
         ------
         InputError
             If a group is something else.
-
-        Examples
-        --------
-        >>> days.delays("hour")[["hour", "calls", "median"]].head(1)
-           hour  calls  median
-        0     6     23   120.0
         """
         keys = (by,) if isinstance(by, str) else items(by, "by", "names of columns")
         for key in keys:
@@ -246,10 +256,6 @@ class ObservedDays(Mapping[dt.date, Network]):
         ------
         MissingDependencyError
             If matplotlib is not installed.
-
-        Examples
-        --------
-        >>> figure = days.plot()
         """
         return figure(self.quality(), self.delays("hour"), self.delays(("route_id", "route_short_name", "hour")))
 
