@@ -54,6 +54,7 @@ MORNING = "2026-03-02T07:50:00"
 ANSWERS = {
     "Calibration",
     "Explanation",
+    "ObservedDays",
     "Fares",
     "Leg",
     "PreparedPoints",
@@ -358,6 +359,9 @@ TARGETS = [
         "network": w.network,
         "archive": pd.DataFrame({"trip_id": ["t"], "date": "2026-03-03", "stop_sequence": 1, "departure_delay": 60}),
     }, share=0.3),
+    Target("ObservedDays.delays", lambda w: tl.observed_days(w.network, pd.DataFrame(
+        {"trip_id": ["t"], "date": "2026-03-03", "stop_sequence": 1, "departure_delay": 60}
+    )).delays, lambda w: {"by": "hour"}, share=0.3),
     Target("CloseStreets", changing("CloseStreets"), lambda w: {"edges": 0}, share=0.5),
     Target("ReopenStreets", changing("ReopenStreets"), lambda w: {"edges": 0}, share=0.5),
     Target("AddCycleTrack", changing("AddCycleTrack"), lambda w: {"edges": 0}, share=0.5),

@@ -16,7 +16,7 @@ from traveltime_lab._arrays import Int64Array
 from traveltime_lab._checks import items, one_of, whole
 from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.errors import InputError
-from traveltime_lab.network.network import Network
+from traveltime_lab.network.network import Network, check_network
 from traveltime_lab.network.observed_figure import figure
 from traveltime_lab.realtime.archives.archive import Archive, read_archive
 from traveltime_lab.realtime.archives.dates import feed_numbers
@@ -366,6 +366,7 @@ def observed_days(
     >>> days["2019-05-14"].updates
     <Updates: 100 of 100 trips applied, 0 alerts>
     """
+    check_network(network)
     check_planned(network.timetable, network.tables.report)
     planned = network._planned or network
     assert planned.timetable is not None
