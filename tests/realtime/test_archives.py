@@ -283,9 +283,10 @@ def test_what_is_bad_is_found_by_name(timetable: Timetable, tmp_path: Path) -> N
     (tmp_path / "9.tar.gz").write_bytes(gzip.compress(b"nothing"))
     (tmp_path / "a.json").write_bytes(good[2])
     (tmp_path / "b.pb").write_bytes(b"")
+    small_feed(tmp_path, "c.zip")
     read = read_archive(timetable, tmp_path, None, {})
     bad = [name for _, name, what, _ in read.findings]
-    assert bad == ["2.pb", "3.json", "4.pb", "5.gz", "6.csv", "7.parquet", "8.zip", "9.tar.gz", "b.pb"]
+    assert bad == ["2.pb", "3.json", "4.pb", "5.gz", "6.csv", "7.parquet", "8.zip", "9.tar.gz", "b.pb", "c.zip"]
     assert all(reason.strip() for *_, reason in read.findings)
     assert len(read.dates) == 1
     for name in ("1.json", "a.json"):
@@ -309,6 +310,15 @@ def test_what_unpacks_to_much_more(timetable: Timetable, tmp_path: Path) -> None
     assert {name: reason for _, name, _, reason in read.findings if "unpacks to more than" in reason}.keys() == {
         "bomb.csv.gz", "bomb.gz", "bomb.pb",
     }  # fmt: skip
+
+
+def test_rows_that_are_no_text(timetable: Timetable, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_bytes(
+        csv(frame()[:2]) + b"day\xff,1\n" + csv(frame()[2:], header=False) + b"\xff\xff,\xff\n"
+    )
+    read = read_archive(timetable, tmp_path, None, {})
+    assert findings(read) == {"row with more or fewer fields than the header": 2}
+    assert len(read.dates) == 3
 
 
 def findings(read: Archive) -> dict[str, int]:

@@ -150,6 +150,9 @@ def _of_zip(path: Path, name: str, feed: str | None, note: Callable[[str, str], 
     try:
         with explained(path, "read"), zipfile.ZipFile(path) as file:
             members = sorted((each for each in file.infolist() if not each.is_dir()), key=lambda each: each.filename)
+            if {"stop_times.txt", "trips.txt"} <= {each.filename for each in members}:
+                note(name, "it is a GTFS timetable, not an archive of what was observed")
+                return
             for member in members:
                 if not _BESIDE.search(member.filename):
                     is_table = bool(_TABLE.search(member.filename))

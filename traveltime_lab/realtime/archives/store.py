@@ -331,7 +331,7 @@ class Store:
         n = heads["run"].size
         updates, whens = self._stops(calls, heads["run"])
         known = heads["when"] != NONE
-        date_text = ordinal_text(date)
+        date_text = dt.date.fromordinal(date).strftime("%Y%m%d") if date > 0 else ""
         return DayOfArchive(
             TripUpdates(
                 source=np.zeros(n, np.int64), now=np.full(n, NONE), timestamp=np.where(known, heads["when"], NONE),
@@ -414,8 +414,3 @@ def _table(rows: Iterable[tuple[int, ...]], n_columns: int) -> _Columns:
     """Return rows of numbers as columns "0", "1" and so on."""
     whole = np.array([*rows], np.int64).reshape(-1, n_columns)
     return {str(i): whole[:, i].copy() for i in range(n_columns)}
-
-
-def ordinal_text(date: int) -> str:
-    """Return an ordinal as in GTFS, such as ``20190514``."""
-    return dt.date.fromordinal(date).strftime("%Y%m%d")

@@ -5,10 +5,12 @@ Read the columns of tables, some rows at once: Parquet, CSV and frames.
 from __future__ import annotations
 
 import bz2
+import codecs
 import csv
 import gzip
 import io
 import lzma
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any, Final
@@ -30,7 +32,7 @@ _LONGEST_HEADER: Final = 1 << 20
 _SEPARATORS: Final = (",", ";", "\t", "|")
 _OPENED: Final[dict[str, Callable[[Any], Any]]] = {"gz": gzip.open, "bz2": bz2.open, "xz": lzma.open}
 _Find = Callable[[list[str]], dict[str, str]]
-_DAMAGED: Final = (pa.ArrowException, ValueError, EOFError, OSError, lzma.LZMAError, csv.Error)
+_DAMAGED: Final = (pa.ArrowException, ValueError, EOFError, OSError, lzma.LZMAError, zlib.error, csv.Error)
 
 
 def chunks_of(content: Any, name: str, find: _Find, note: Callable[[str, int], object]) -> Iterator[dict[str, Any]]:
@@ -94,22 +96,33 @@ def _of_parquet(raw: IO[bytes], find: _Find) -> tuple[Iterator[pa.RecordBatch], 
     return file.iter_batches(_PER_CHUNK, columns=[*dict.fromkeys(found.values())]), found
 
 
-class _Bounded(io.RawIOBase):
-    """The content of a packed file, which is not much larger than the file."""
+class _Text(io.RawIOBase):
+    """
+    The content of a file in UTF-8, with U+FFFD in place of bytes that are no text, which pyarrow does not survive.
+
+    A packed file whose content is much larger raises ValueError.
+    """
 
     def __init__(self, stream: IO[bytes], most: int) -> None:
         self._stream, self._most, self._n = stream, most, 0
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._left = b""
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        content = self._stream.read(len(buffer))
-        self._n += len(content)
-        if self._n > self._most:
-            raise ValueError(f"it unpacks to more than {self._most:,} bytes; unpack it if it is what it seems")
-        buffer[: len(content)] = content
-        return len(content)
+        while not self._left:
+            content = self._stream.read(len(buffer))
+            self._n += len(content)
+            if self._n > self._most:
+                raise ValueError(f"it unpacks to more than {self._most:,} bytes; unpack it if it is what it seems")
+            self._left = self._decoder.decode(content, not content).encode()
+            if not content:
+                break
+        part, self._left = self._left[: len(buffer)], self._left[len(buffer) :]
+        buffer[: len(part)] = part
+        return len(part)
 
 
 def _of_csv(
@@ -123,9 +136,9 @@ def _of_csv(
         packed = raw.read(6)
         raw.seek(0)
         kind = "gz" if packed[:2] == b"\x1f\x8b" else "bz2" if packed[:3] == b"BZh" else "xz"
-        if kind == "xz" and packed != b"\xfd7zXZ\0":
-            return raw
-        return io.BufferedReader(_Bounded(_OPENED[kind](raw), most_unpacked(size)), _BLOCK)
+        is_packed = kind != "xz" or packed == b"\xfd7zXZ\0"
+        stream = _Text(_OPENED[kind](raw), most_unpacked(size)) if is_packed else _Text(raw, size)
+        return io.BufferedReader(stream, 1 << 20)
 
     header = opened().readline(_LONGEST_HEADER).decode("utf-8-sig", "replace").strip("\r\n")
     if len(header) >= _LONGEST_HEADER - 4 or "\0" in header:
