@@ -10,10 +10,12 @@ from __future__ import annotations
 import bz2
 import contextlib
 import gzip
+import io
 import json
 import random
 import shutil
 import warnings
+import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -440,6 +442,33 @@ def _updates_pb(state: tuple[dict[str, bytes], tl.Network], dice: random.Random)
 
 _kind("updates in json", _make_updates, _updates_json, load=_with_network, cost=2)
 _kind("updates", _make_updates, _updates_pb, load=_with_network, cost=2)
+
+
+def _make_archive(world: Path, folder: Path) -> None:
+    _make_updates(world, folder)
+    rows = ["t,2026-03-02,1,1772438460,08:01:05,", "t,20260302,2,08:12:00,2026-03-02T08:12:30,1", "x,,3,,25:00:00,9"]
+    text = "\n".join(["trip_id,date,stop_sequence,arrival,departure,scheduled", *rows])
+    (folder / "t.csv").write_text(text, encoding="utf-8")
+
+
+def _archive(state: tuple[dict[str, bytes], tl.Network], dice: random.Random) -> None:
+    files, town = state
+    table, message = mutations.of_bytes(files["t.csv"], dice), to_bytes(files["a.json"], "a")
+    if dice.random() < 0.2:
+        table = mutations.of_bytes(gzip.compress(table), dice)
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        archive.writestr("t.csv", table)
+        archive.writestr("a.pb", mutations.of_bytes(message, dice))
+    packed = content.getvalue() if dice.random() < 0.8 else mutations.of_bytes(content.getvalue(), dice)
+    days = tl.observed_days(town, _write("x.zip", packed))
+    days.quality()
+    days.findings()
+    for network in days.values():
+        search(network)
+
+
+_kind("archive", _make_archive, _archive, load=_with_network, cost=2)
 
 
 # Folders of jobs ------------------------------------------------------------------------------------------------------
