@@ -359,10 +359,14 @@ class Store:
             at = np.searchsorted(key, calls["run"][mine] * len(places) + calls["call"][mine])
             for name in ("time", "delay", "when"):
                 found[f"{name}{kind}"][at] = calls[name][mine]
-        # In the order of the trip: by number, or else by time, or else as in the messages.
+        # In the order of the trip: by number, or else as in the messages, or by time if each of these has a few stops.
         sequence = numbers[call] if run.size else np.zeros(0, np.int64)
         time = np.where(found["time0"] != NONE, found["time0"], found["time1"])
-        order = np.lexsort((call, calls["delay"][is_state], time, sequence, run))
+        rank = calls["delay"][is_state]
+        at = np.lexsort((rank, run))
+        is_same = (np.diff(run[at]) == 0) & (np.diff(rank[at]) == 0)
+        by_time = np.isin(run, run[at[1:][is_same]])
+        order = np.lexsort((call, np.where(by_time, time, rank), sequence, run))
         run, call, state, sequence = run[order], call[order], state[order], sequence[order]
         found = {name: values[order] for name, values in found.items()}
         states = {name: values[state] for name, values in self._state_table.items()}
