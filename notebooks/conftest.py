@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import functools
+import os
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -21,6 +22,8 @@ from looks import SHARE, difference
 
 from tests.support import forked_kernels
 
+#: Names the folder of extracts, timetables and archives.
+DATA_VARIABLE = "TRAVELTIME_LAB_DATA"
 #: Type of the output that shows a widget.
 WIDGET = "application/vnd.jupyter.widget-view+json"
 #: Notebooks whose kernel is not forked.
@@ -40,6 +43,29 @@ def _server(session: pytest.Session) -> forked_kernels.Server | None:
     server = forked_kernels.Server()
     session.config.add_cleanup(server.close)
     return server
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """
+    Mark notebooks as slow by their metadata, and skip those whose data are not there.
+
+    ``needs`` is a path in the folder that the variable names, or in one that lies beside the repository.
+    """
+    for item in items:
+        notebook = getattr(item.parent, "nb", None)
+        metadata = {} if notebook is None else notebook.metadata
+        own = metadata.get("traveltime_lab", {})
+        if own.get("mark") == "pytest.mark.slow":
+            item.add_marker(pytest.mark.slow)
+        if needed := own.get("needs"):
+            beside = FOLDER.parents[1] / "shared" / "data"
+            data = os.environ.setdefault(DATA_VARIABLE, str(beside))
+            if not Path(data, needed).exists():
+                reason = (
+                    f"no {needed}: set {DATA_VARIABLE} to its folder"
+                )
+                item.add_marker(pytest.mark.skip(reason))
 
 
 @pytest.hookimpl(wrapper=True)

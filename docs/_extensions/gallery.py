@@ -52,6 +52,7 @@ TITLES = {
     "14-scenarios": "Scenarios",
     "15-calibration": "Calibration",
     "16-study": "A whole study",
+    "17-real-days": "Real days",
 }
 #: Tag of the cell whose picture is the thumbnail, if that is not the first one.
 TAG = "thumbnail"
