@@ -154,10 +154,12 @@ def similar(name: str, here: Iterable[str], elsewhere: Mapping[str, str]) -> str
     """
     if name.startswith("_"):
         return ""
-    known = {_letters(each): each for each in here}
-    known = {**{_letters(each): _first_name(use) for each, use in elsewhere.items()}, **known}
+    known: dict[str, list[str]] = {}
+    for each in here:  # a class may have the letters of a function
+        known.setdefault(_letters(each), []).append(each)
+    known = {**{_letters(each): [_first_name(use)] for each, use in elsewhere.items()}, **known}
     close = difflib.get_close_matches(_letters(name), known, n=3, cutoff=_ALIKE)
-    found = dict.fromkeys(known[each] for each in close)
+    found = dict.fromkeys(each for letters in close for each in known[letters])
     return f"; did you mean {' or '.join(map(repr, found))}?" if found else ""
 
 

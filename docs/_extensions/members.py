@@ -42,8 +42,8 @@ MEMBERS: dict[str, dict[str, list[str]]] = {
 }
 #: Classes that functions return; the reference leaves out the arguments of the constructor.
 NOT_CONSTRUCTED = [
-    "Calibration", "Explanation", "Fares", "Leg", "Network", "ObservedDays", "PreparedPoints", "Reason", "Replay",
-    "Ride", "Route", "Step", "StopCall", "Ticket",
+    "Alert", "Calibration", "Explanation", "Fares", "Leg", "Network", "ObservedDays", "PreparedPoints", "Reason",
+    "Replay", "Ride", "Route", "Step", "StopCall", "Ticket",
 ]  # fmt: skip
 
 

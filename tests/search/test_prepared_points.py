@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import inspect
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,7 @@ ASKED: dict[str, dict[str, Any]] = {
     "write_matrix": {"travel_time": 1800, "transportation": "walking"},
     "write_areas": {"travel_time": 600, "transportation": "walking"},
     "matrix_frame": {"travel_time": 1800, "transportation": "walking"},
+    "reliability": {"travel_time": 1800, "departure_time": WHEN},
 }
 
 
@@ -75,6 +77,9 @@ def test_answers_are_those_of_the_table(
             is_one = argument in ("origin", "destination")
             whole = tl.prepare_points(porto_alegre, one, transportation="walking") if is_one else prepared
             arguments[argument] = whole if given else one if is_one else places
+        if name == "reliability":
+            del arguments["destinations"]  # it takes these or opportunities
+            arguments["days"] = {dt.date(2019, 5, 14): porto_alegre}
         if name == "shape_accuracy":
             arguments["areas"] = tl.time_map(porto_alegre, places, travel_time=600, transportation="walking")
         if "path" in inspect.signature(getattr(tl, name)).parameters:

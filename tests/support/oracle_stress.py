@@ -15,7 +15,7 @@ from traveltime_lab.streets.tables import (
     StreetTables,
 )
 
-#: Mekuria, Furth, Nixon 2012, tables 7 and 8, by miles per hour up to and lanes up to.
+#: Levels of crossings that `traveltime_lab.streets.stress` assumes, by miles per hour up to and lanes up to.
 WITHOUT_REFUGE = {25: {3: 1, 5: 2, 99: 4}, 30: {3: 1, 5: 2, 99: 4}, 35: {3: 2, 5: 3, 99: 4}, 99: {3: 3, 5: 4, 99: 4}}
 WITH_REFUGE = {25: {3: 1, 5: 1, 99: 2}, 30: {3: 1, 5: 2, 99: 3}, 35: {3: 2, 5: 3, 99: 4}, 99: {3: 3, 5: 4, 99: 4}}
 CLASSES = ["path", "service", "residential", "unclassified", "tertiary", "secondary", "primary", "motorway"]

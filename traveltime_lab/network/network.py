@@ -239,8 +239,7 @@ class Network(NetworkData):
 
     def _with_messages(self, messages: Messages) -> Network:
         """Return this network with the updates of messages."""
-        assert self.timetable is not None
-        assert self.transit is not None
+        assert self.timetable is not None and self.transit is not None
         timetable, updates, mark = with_updates(self.timetable, messages, _GROWING.of(self, None, Growing))
         fingerprint = digest(self.fingerprint.encode(), mark).hexdigest() if mark else self.fingerprint
         parts = {**parts_of(self), "timetable": timetable, "fingerprint": fingerprint}

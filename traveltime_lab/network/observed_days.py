@@ -227,8 +227,8 @@ class ObservedDays(Mapping[dt.date, Network]):
         -------
         DataFrame
             One row for each group: its columns, ``calls``, ``mean``, ``median``, ``p80`` and ``p95`` (s, negative if
-            early), and ``on_time``, the share of calls at most a minute early and five minutes late (TCRP Report 165,
-            2013). The delay of a call is that of its departure, if it was observed, or else of its arrival.
+            early), and ``on_time``, the share of calls at most a minute early and five minutes late (assumed, as many
+            agencies do). The delay of a call is that of its departure, if it was observed, or else of its arrival.
 
         Raises
         ------

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _WAYS: Final = ("forward", "backward")
 _CYCLING: Final = Transportation("cycling+ferry")
-#: The level up to which most adults cycle. Source: Mekuria, Furth, Nixon 2012, table 1.
+#: The level up to which most adults cycle. Source: Mekuria, Furth, Nixon 2012.
 LOW_STRESS: Final = 2
 
 

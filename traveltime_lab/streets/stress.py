@@ -6,8 +6,8 @@ the facts behind it, which `facts` returns. `traveltime_lab.readers.osm.stress` 
 crossing a busier street without signals at the end of an edge depends on other edges, and is computed here.
 
 Sources: M. Mekuria, P. Furth, H. Nixon, "Low-Stress Bicycling and Network Connectivity", Mineta Transportation
-Institute, report 11-19, 2012 (crossings: tables 7 and 8), and P. Furth, "Level of traffic stress criteria for road
-segments", version 2.2 (streets: tables 1 to 3), as transcribed in ``config/tables.yml`` of
+Institute, report 11-19, 2012 (the levels, and that crossings have one), and P. Furth, "Level of traffic stress criteria
+for road segments", version 2.2 (streets: tables 1 to 3), as transcribed in ``config/tables.yml`` of
 BostonCyclistsUnion/StressMap.
 """
 
@@ -66,9 +66,9 @@ _TABLES: Final[dict[int, tuple[tuple[int, ...], ...]]] = {
     LANE_BY_PARKING: (*((2, 2, 2, 3, 3, 3, 3),) * 2, _BY_PARKING_MANY, _BY_PARKING_MANY),
     WIDE_LANE_BY_PARKING: (*((1, 1, 2, 2, 3, 3, 3),) * 2, (2, 2, 3, 3, 3, 3, 3), _BY_PARKING_MANY),
 }
-#: Tables 7 and 8 of Mekuria, Furth and Nixon: levels of crossings without signals, by the speed of the street that is
-#: crossed (up to 25, 30, 35, 40 or more miles per hour) and its lanes (up to 3, 4 or 5, 6 or more); then the same with
-#: a refuge in the middle.
+#: Levels of crossings without signals, by the speed of the street that is crossed (up to 25, 30, 35, 40 or more miles
+#: per hour) and its lanes (up to 3, 4 or 5, 6 or more); then the same with a refuge in the middle. Assumed: they have
+#: the form of tables 7 and 8 of Mekuria, Furth and Nixon, with whose values they have not been compared.
 _CROSSINGS: Final = np.array(
     [
         [[1, 2, 4], [1, 2, 4], [2, 3, 4], [3, 4, 4]],

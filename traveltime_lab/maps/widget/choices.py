@@ -5,14 +5,25 @@ Choices that a network offers: types of transportation, and days with service.
 from __future__ import annotations
 
 import datetime as dt
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from traveltime_lab.limits import MAX_STRESS
 from traveltime_lab.modes.table import MODES, STREET_TYPES, TIMETABLE_TYPES
 from traveltime_lab.moments import today
 from traveltime_lab.transit.route_types import SELECTS
 
 if TYPE_CHECKING:
     from traveltime_lab.network.network import Network
+
+#: Highest levels of traffic stress of streets, and their names.
+STRESS: Final = (("all", MAX_STRESS), ("up to 3", 3), ("calm, up to 2", 2), ("calmest, 1", 1))
+#: How the areas of several origins are combined.
+COMBINATIONS: Final = (
+    ("Each origin's own areas", "each"),
+    ("Union: any origin reaches it", "union"),
+    ("Intersection: all origins reach it", "intersection"),
+    ("Difference: only the first does", "difference"),
+)
 
 
 def in_words(kind: str) -> str:

@@ -10,14 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import ipywidgets
 
-from traveltime_lab.limits import (
-    MAX_BUFFER_M,
-    MAX_DISTANCE_M,
-    MAX_POLYGONS,
-    MAX_STRESS,
-    MAX_TRAVEL_TIME_S,
-    MIN_BUFFER_M,
-)
+from traveltime_lab import limits
 from traveltime_lab.maps import style
 from traveltime_lab.maps.widget import choices
 from traveltime_lab.maps.widget.controls import (
@@ -52,22 +45,16 @@ _PERCENTILES = (
     ("80 % of the minutes", 80),
     ("95 % of the minutes", 95),
 )
-_COMBINATIONS = (
-    ("Each origin's own areas", "each"),
-    ("Union: any origin reaches it", "union"),
-    ("Intersection: all origins reach it", "intersection"),
-    ("Difference: only the first does", "difference"),
-)
 _PENALTIES = (("takes its time", "enabled"), ("takes no time", "disabled"))
 #: Limits to choose from with a slider: fine steps first, up to what is allowed.
-_SECONDS = [60 * n for n in (*range(1, 60), *range(60, 120, 5), *range(120, MAX_TRAVEL_TIME_S // 60 + 1, 10))]
+_SECONDS = [60 * n for n in (*range(1, 60), *range(60, 120, 5), *range(120, limits.MAX_TRAVEL_TIME_S // 60 + 1, 10))]
 _METRES = [
     *range(100, 3000, 100),
     *range(3000, 10_000, 500),
     *range(10_000, 50_000, 2500),
     *range(50_000, 200_000, 10_000),
 ]
-_METRES += range(200_000, MAX_DISTANCE_M + 1, 50_000)
+_METRES += range(200_000, limits.MAX_DISTANCE_M + 1, 50_000)
 
 
 class Panel:
@@ -220,7 +207,7 @@ class Panel:
         minutes.add_class("traveltime-minutes")
         metres = self._bind(ladder(_METRES, style.metres_label), "distance")
         rings = self._bind(ipywidgets.IntSlider(min=1, max=MOST_RINGS), "rings")
-        combine = self._bind(ipywidgets.Dropdown(options=_COMBINATIONS), "combine")
+        combine = self._bind(ipywidgets.Dropdown(options=choices.COMBINATIONS), "combine")
         self._click = ipywidgets.ToggleButtons(
             options=[("adds origin", True), ("asks only", False)], value=True, style={"button_width": "98px"}
         )
@@ -264,7 +251,7 @@ class Panel:
         self._clock_row = row([play, clock, self._clock_text])
         traffic = self._bind_option(
             ipywidgets.Dropdown(
-                options=[("by the hour", ""), *((name.replace("_", " "), name) for name in TRAFFIC_MODELS)]
+                options=[("by the hour", ""), *((each.replace("_", " "), each) for each in TRAFFIC_MODELS)]
             ),
             "mode_options",
             "traffic_model",
@@ -303,13 +290,15 @@ class Panel:
                 labelled("Drawn as", self._bind(render, "render_mode")),
                 labelled(
                     "Width of roads, metres",
-                    self._bind(ipywidgets.BoundedIntText(min=MIN_BUFFER_M, max=MAX_BUFFER_M), "buffer_distance"),
+                    self._bind(
+                        ipywidgets.BoundedIntText(min=limits.MIN_BUFFER_M, max=limits.MAX_BUFFER_M), "buffer_distance"
+                    ),
                     is_long=True,
                 ),
                 labelled(
                     "Keep the largest parts",
                     self._bind(
-                        ipywidgets.BoundedIntText(min=0, max=MAX_POLYGONS, tooltip="0: all parts"),
+                        ipywidgets.BoundedIntText(min=0, max=limits.MAX_POLYGONS, tooltip="0: all parts"),
                         "polygons_filter",
                         lambda n: n or None,
                         number_of_polygons,
@@ -340,14 +329,10 @@ class Panel:
         self._roads_row = labelled("Streets", roads)
         tracks = self._road_choice("include_roads", "track", "Use rough tracks")
         restricted = self._road_choice("include_roads", "restricted", "Use restricted roads")
-        tolls = self._road_choice("exclude_roads", "toll", "Avoid tolls")
-        stress = self._bind_option(
-            ipywidgets.Dropdown(options=[("all", MAX_STRESS), ("up to 3", 3), ("calm, up to 2", 2), ("calmest, 1", 1)]),
-            "mode_options",
-            "max_stress",
-            MAX_STRESS,
-        )
+        stress = ipywidgets.Dropdown(options=choices.STRESS)
+        self._bind_option(stress, "mode_options", "max_stress", limits.MAX_STRESS)
         self._stress_row = labelled("Streets by traffic stress", stress, is_long=True)
+        tolls = self._road_choice("exclude_roads", "toll", "Avoid tolls")
         self._car_options = column([self._roads_row, tracks, restricted, tolls])
         walk = self._bind(
             ipywidgets.BoundedIntText(min=0, max=240),
