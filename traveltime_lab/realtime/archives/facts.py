@@ -18,8 +18,8 @@ from traveltime_lab.realtime.runs import FAR
 from traveltime_lab.transit.stop_sequences import StopSequences
 from traveltime_lab.transit.timetable import Timetable
 
-#: Delays, early or late, with which a departure is on time. Assumed: few agencies accept more than a minute early and five
-#: minutes late (J. Walker, "Mundane things that really matter: defining on time", humantransit.org).
+#: Delays, early or late, with which a departure is on time. Assumed: few agencies accept more than a minute early and
+#: five minutes late (J. Walker, "Mundane things that really matter: defining on time", humantransit.org).
 ON_TIME_S: Final = (-60, 300)
 #: Names of numbers of calls that could not be used.
 _CALLS: Final = ("not a stop of the trip", "unknown schedule_relationship", "unknown assigned_stop_id")
