@@ -102,6 +102,9 @@ def test_every_public_function_has_cases() -> None:
 
     listed = corpus.all_cases()
     assert len(listed) > 3000
+    for each in listed:
+        if each.kind == "call":
+            compile(each.request["code"], each.name, "exec")
     texts = "\n".join(each.shown() for each in listed)
     functions = [name for name in tl.__all__ if callable(getattr(tl, name)) and not name.endswith(("Error", "Warning"))]
     answers = {

@@ -55,8 +55,11 @@ OTHERS: dict[str, tuple[str, dict[str, str]]] = {
     "h3_centroids": ("['8a1fb46622dffff', '891fb466227ffff']", {}),
     "geohash_centroids": ("['ud9wx', 'ud9w']", {}),
     "reliability": (
-        "POA, {dt.date(2019, 5, 14): POA}, A, B, departure_time='2019-05-14T08:00', travel_time=2400",
-        {"window": "120", "percentiles": "[50]", "form": "'departures'"},
+        "POA, {dt.date(2019, 5, 14): POA}, A, B",
+        {
+            "departure_time": "'2019-05-14T08:00'", "travel_time": "2400", "window": "120", "percentiles": "[50]",
+            "form": "'departures'",
+        },
     ),
     "calibrate_speeds": ("HEL, OBSERVED", {"classes": "['residential']"}),
     "add_speeds": ("HEL", {"classes": "{'residential': 20.0}"}),
