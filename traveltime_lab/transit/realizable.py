@@ -7,6 +7,10 @@ route of GTFS, that calls at the planned stop where the ride ends: of those that
 the passenger is ready, the one that arrives there first. That is the first one that departs, unless another one
 overtakes it. Planned journeys all the way on foot take as long as planned.
 
+A planned call that the day has at another stop of the same station, as when the platform changes, counts as one at its
+planned stop, and the way between the two takes no time. The calls of vehicles that are not planned, or make fewer or
+more calls than planned, count at all stops of the station.
+
 This is the realizable accessibility of [1]_, in which passengers have the timetable, but no delays in advance. There
 the fastest trip by the times that vehicles had is the *retrospective* one, as in [2]_: that of passengers with perfect
 information.
@@ -35,7 +39,7 @@ from traveltime_lab._arrays import AnyArray, BoolArray, IndexArray, Int8Array, I
 from traveltime_lab.kernels.records import StopLinks
 from traveltime_lab.kernels.transit import next_vehicle
 from traveltime_lab.kernels.transit.journeys import Searches
-from traveltime_lab.kernels.transit.next_vehicle import ANY_VEHICLE, ARRIVED
+from traveltime_lab.kernels.transit.next_vehicle import ANY_CALLS, ANY_VEHICLE, ARRIVED, ITS_STOPS, Platforms
 from traveltime_lab.kernels.unreached import NEVER, UNREACHED
 from traveltime_lab.runtime.interrupts import checkpoint
 from traveltime_lab.runtime.threads import map_ahead
@@ -148,6 +152,7 @@ class _Day:
         Route of each trip instance.
     run_of : int32 array of shape (n_planned_runs,)
         Trip instance of each one of the planned table, see `next_vehicle.PlannedRides`.
+    platforms : Platforms
     stop_of, line_of : int32 arrays, optional
         Stops and routes by those of the planned timetable, if they differ.
     """
@@ -155,6 +160,7 @@ class _Day:
     search: TransitSearch
     run_line: Int32Array
     run_of: Int32Array
+    platforms: Platforms
     stop_of: Int32Array | None
     line_of: Int32Array | None
 
@@ -171,14 +177,50 @@ class _Day:
         is_there = at < order.size
         is_there[is_there] = theirs[order[at[is_there]]] == mine[is_there]
         run_of[is_there] = order[at[is_there]]
+        stop_of = names.rows_in(timetable, "stops", "stop_id")
+        first = _planned_calls(planned, table, run_of)
+        first[hot.is_repeated[table.instance_trip]] = ITS_STOPS
         run_of[names.timetable.hot.is_repeated[planned.instance_trip]] = ANY_VEHICLE
         return cls(
             search,
             array(hot.trip_route[table.instance_trip], np.int32),
             run_of,
-            names.rows_in(timetable, "stops", "stop_id"),
+            Platforms(*_stations(timetable), first, array(_mapped(planned.pattern_stops, stop_of), np.int32)),
+            stop_of,
             names.rows_in(timetable, "routes", "route_id"),
         )
+
+
+def _planned_calls(planned: TripTable, table: TripTable, run_of: Int32Array) -> Int64Array:
+    """Return where the stops of the planned calls of each trip instance begin, `ANY_CALLS` if it makes other calls."""
+    sizes = [np.diff(each.pattern_indptr)[_patterns(each)] for each in (planned, table)]
+    first = np.full(table.instance_trip.size, ANY_CALLS, np.int64)
+    mine = np.flatnonzero(run_of >= 0)
+    mine = mine[sizes[0][mine] == sizes[1][run_of[mine]]]
+    first[run_of[mine]] = planned.pattern_indptr[_patterns(planned)[mine]]
+    return first
+
+
+def _patterns(table: TripTable) -> IndexArray:
+    """Return the pattern of each trip instance."""
+    return np.repeat(np.arange(table.instance_indptr.size - 1), np.diff(table.instance_indptr))
+
+
+def _stations(timetable: Timetable) -> tuple[Int32Array, Int32Array]:
+    """Return for each stop another one of its station, in a circle, and the stop without a parent above it."""
+    parent = timetable.stops["parent_idx"].to_numpy()
+    station = np.arange(parent.size, dtype=np.int32)
+    # Boarding areas have platforms, and these a station. A feed may have stops that are their own parents.
+    for _ in range(2):
+        above = parent[station]
+        station = np.where(above >= 0, above, station).astype(np.int32)
+    order = np.argsort(station, kind="stable").astype(np.int32)
+    following = np.empty_like(station)
+    begins = np.flatnonzero(np.diff(station[order], prepend=-1))
+    after = np.arange(1, order.size + 1)
+    after[np.append(begins[1:], order.size) - 1] = begins
+    following[order] = order[after]
+    return following, station
 
 
 def _run_keys(codes: AnyArray, table: TripTable) -> Int64Array:
@@ -350,7 +392,7 @@ class _Planning:
         arrival, missed = np.empty((2, ridden.size), np.int32)
         is_first_missed, end = np.empty(ridden.size, np.bool_), np.empty(ridden.size, np.int8)
         next_vehicle.follow(
-            today.search.lines(is_arrival=False), today.run_line, planned, array(start, np.int32),
+            today.search.lines(is_arrival=False), today.platforms, today.run_line, planned, array(start, np.int32),
             array(start + options.travel_limit - egress_ms, np.int32), arrival, missed, is_first_missed, end,
         )  # fmt: skip
         at = moment_of[ridden], rows[ridden]

@@ -15,6 +15,8 @@ from traveltime_lab.kernels.unreached import NEVER
 
 #: Trip instance of a planned ride that has no vehicle of its own: the next one is as good as any.
 ANY_VEHICLE = -2
+#: First planned call of a trip instance that is not planned, or is with other calls; and of one of several repetitions.
+ANY_CALLS, ITS_STOPS = -1, -2
 #: How a journey ends: at the last stop, after the latest moment, or at a stop where no vehicle of the line leaves.
 ARRIVED, TOO_LATE, NO_VEHICLE = 0, 1, 2
 
@@ -30,15 +32,41 @@ class PlannedRides(NamedTuple):
     run: np.ndarray  # int32 (n_rides,), planned vehicle; -1 if it does not run, or ANY_VEHICLE
 
 
+class Platforms(NamedTuple):
+    """Stops of one station, and the planned stops of the calls of each trip instance."""
+
+    following: np.ndarray  # int32 (n_stops,), another stop of the same station, in a circle; itself if it is alone
+    station: np.ndarray  # int32 (n_stops,), the stop without a parent above each stop
+    first: np.ndarray  # int64 (n_runs,), where the stops of its planned calls begin; or ANY_CALLS, ITS_STOPS
+    stops: np.ndarray  # int32, planned stops; -1 if the timetable lacks it
+
+
 @kernel
-def _arrival(lines, run, position, stop):
+def _calls_at(lines, platforms, run, position, stop):
+    """
+    Return whether the call of a trip instance at a position is one at a stop, or a planned one there that has moved.
+
+    A planned call that has moved to another stop of the station counts as one at its planned stop, too. Where no calls
+    are planned, all stops of the station count.
+    """
+    actual = lines.pattern_stops[lines.pattern_indptr[lines.run_pattern[run]] + position]
+    if actual == stop:
+        return True
+    if platforms.station[actual] != platforms.station[stop]:
+        return False
+    first = platforms.first[run]
+    return first == ANY_CALLS or (first >= 0 and platforms.stops[first + position] == stop)
+
+
+@kernel
+def _arrival(lines, platforms, run, position, stop):
     """Return when a trip instance arrives at a stop after a position; NEVER if passengers cannot alight there."""
     for _ in range(lines.run_pattern.size):
         p = lines.run_pattern[run]
         begin, end = lines.pattern_indptr[p], lines.pattern_indptr[p + 1]
         at = lines.time_indptr[p] + (run - lines.instance_indptr[p]) * (end - begin) - begin
         for k in range(begin + position + 1, end):
-            if lines.pattern_stops[k] == stop and lines.can_alight[k]:
+            if lines.can_alight[k] and _calls_at(lines, platforms, run, k - begin, stop):
                 return np.int64(lines.arrival[at + k])
         # Passengers stay seated while the vehicle continues as another trip.
         if lines.stay_instance.size == 0 or lines.stay_indptr[run] == lines.stay_indptr[run + 1]:
@@ -49,56 +77,64 @@ def _arrival(lines, run, position, stop):
 
 
 @kernel
-def _next_arrival(lines, run_line, ready, latest, board, alight, line):
+def _next_arrival(lines, platforms, run_line, ready, latest, board, alight, line):
     """
     Return when the next vehicle of a line arrives at a stop, and whether one departs from another in time.
 
     It is the vehicle that arrives first of those that depart at or after `ready`: the first one that departs, unless
     another one overtakes it.
     """
-    best, departs = np.int64(NEVER), False
-    for e in range(lines.stop_indptr[board], lines.stop_indptr[board + 1]):
-        p = lines.stop_pattern[e]
-        first = lines.pattern_indptr[p]
-        n = lines.pattern_indptr[p + 1] - first
-        position = lines.stop_boarding[e] - first
-        n_runs = lines.instance_indptr[p + 1] - lines.instance_indptr[p]
-        at = lines.time_indptr[p] + position
-        low, high = np.int64(0), n_runs
-        while low < high:
-            middle = (low + high) >> 1
-            if lines.departure[at + middle * n] >= ready:
-                high = middle
-            else:
-                low = middle + 1
-        for r in range(low, n_runs):
-            departure = lines.departure[at + r * n]
-            if departure > latest or departure > best:
-                break
-            run = lines.instance_indptr[p] + r
-            if run_line[run] != line:
-                continue
-            time = _arrival(lines, run, position, alight)
-            if time < NEVER:
-                departs = True
-                best = min(best, time)
+    best, departs, stop = np.int64(NEVER), False, board
+    for _ in range(platforms.following.size):
+        for e in range(lines.stop_indptr[stop], lines.stop_indptr[stop + 1]):
+            p = lines.stop_pattern[e]
+            first = lines.pattern_indptr[p]
+            n = lines.pattern_indptr[p + 1] - first
+            position = lines.stop_boarding[e] - first
+            n_runs = lines.instance_indptr[p + 1] - lines.instance_indptr[p]
+            at = lines.time_indptr[p] + position
+            low, high = np.int64(0), n_runs
+            while low < high:
+                middle = (low + high) >> 1
+                if lines.departure[at + middle * n] >= ready:
+                    high = middle
+                else:
+                    low = middle + 1
+            for r in range(low, n_runs):
+                departure = lines.departure[at + r * n]
+                if departure > latest or departure > best:
+                    break
+                run = lines.instance_indptr[p] + r
+                if run_line[run] != line or not _calls_at(lines, platforms, run, position, board):
+                    continue
+                time = _arrival(lines, platforms, run, position, alight)
+                if time < NEVER:
+                    departs = True
+                    best = min(best, time)
+        stop = np.int64(platforms.following[stop])
+        if stop == board:
+            break
     return best, departs
 
 
 @kernel
-def _is_caught(lines, run, ready, board, alight):
+def _is_caught(lines, platforms, run, ready, board, alight):
     """Return whether a passenger can take a trip instance from one stop to another."""
     p = lines.run_pattern[run]
     begin, end = lines.pattern_indptr[p], lines.pattern_indptr[p + 1]
     at = lines.time_indptr[p] + (run - lines.instance_indptr[p]) * (end - begin) - begin
     for k in range(begin, end - 1):
-        if lines.pattern_stops[k] == board and lines.can_board[k] and lines.departure[at + k] >= ready:
-            return _arrival(lines, run, k - begin, alight) < NEVER
+        if (
+            lines.can_board[k]
+            and lines.departure[at + k] >= ready
+            and _calls_at(lines, platforms, run, k - begin, board)
+        ):
+            return _arrival(lines, platforms, run, k - begin, alight) < NEVER
     return False
 
 
 @kernel
-def follow(lines, run_line, planned, start, latest, arrival, missed, is_first_missed, end):
+def follow(lines, platforms, run_line, planned, start, latest, arrival, missed, is_first_missed, end):
     """
     Follow planned journeys.
 
@@ -106,6 +142,7 @@ def follow(lines, run_line, planned, start, latest, arrival, missed, is_first_mi
     ----------
     lines : Lines
         The lines of the timetable in which the journeys are followed.
+    platforms : Platforms
     run_line : int32 array of shape (n_runs,)
         Route of each trip instance.
     planned : PlannedRides
@@ -128,14 +165,14 @@ def follow(lines, run_line, planned, start, latest, arrival, missed, is_first_mi
             is_made = False
             if end[j] == ARRIVED:
                 ready = now + planned.lead[i]
-                board, alight = planned.board[i], planned.alight[i]
+                board, alight = np.int64(planned.board[i]), np.int64(planned.alight[i])
                 time, departs = np.int64(NEVER), False
                 if board >= 0 and alight >= 0:
                     time, departs = _next_arrival(
-                        lines, run_line, ready, np.int64(latest[j]), board, alight, planned.line[i]
+                        lines, platforms, run_line, ready, np.int64(latest[j]), board, alight, planned.line[i]
                     )
                     if planned.run[i] >= 0:
-                        is_made = _is_caught(lines, planned.run[i], ready, board, alight)
+                        is_made = _is_caught(lines, platforms, planned.run[i], ready, board, alight)
                     else:
                         is_made = departs and planned.run[i] == ANY_VEHICLE
                 if time > latest[j]:

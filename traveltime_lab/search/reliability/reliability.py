@@ -160,13 +160,15 @@ def reliability(
     at the planned moment and takes the planned ways on streets. At each stop the passenger takes the vehicle of the
     planned route that arrives first at the planned stop where the ride ends, of those that depart at or after the
     moment at which the passenger is ready: the next one, unless another one overtakes it. A planned vehicle cannot be
-    caught if it does not run, does not call at one of the two stops, or departs before this moment. That a transfer is
-    missed may save time: the number is about the plan. Trips of ``frequencies.txt`` are no vehicles of their own: a
-    transfer to one succeeds if any vehicle of its line comes. A passenger who plans to walk all the way walks.
+    caught if it does not run, does not call at one of the two stops, or departs before this moment. A call at another
+    stop of the same station (``parent_station``) than planned counts as one at the planned stop, and the way between
+    them takes no time. That a transfer is missed may save time: the number is about the plan. Trips of
+    ``frequencies.txt`` are no vehicles of their own: a transfer to one succeeds if any vehicle of its line comes. A
+    passenger who plans to walk all the way walks.
 
-    A realizable travel time is never below the observed one. Departures that do not reach a destination within the
-    travel time count as longer than all others. Percentiles are ``numpy.percentile(..., method="inverted_cdf")`` of all
-    departures of all days.
+    A realizable travel time is not below the observed one, except by the ways between platforms. Departures that do not
+    reach a destination within the travel time count as longer than all others. Percentiles of all departures of all
+    days are those of ``numpy.percentile(..., method="inverted_cdf")``.
 
     The receipt has the dates, and the attribute `digest` of the days if they have one, or else the fingerprints of
     the networks of a dict.
