@@ -86,9 +86,27 @@ class Followed(NamedTuple):
     end: Int8Array
 
 
+def feed_numbers(planned: Timetable, other: Timetable) -> IndexArray | None:
+    """
+    Return the number that each feed of another timetable has in the planned one, or one that no feed has there.
+
+    Feeds are matched by name, whatever the order; names do not matter if both timetables have one feed, or the same
+    names in the same order. None if feeds have been renamed, or several have one name.
+    """
+    mine, theirs = ([str(name) for name in each.feeds["name"]] for each in (planned, other))
+    if mine == theirs or len(mine) == len(theirs) == 1:
+        return np.arange(len(theirs))
+    is_renamed = not ({*mine} <= {*theirs} or {*theirs} <= {*mine})
+    if is_renamed or len({*mine}) < len(mine) or len({*theirs}) < len(theirs):
+        return None
+    return np.array([mine.index(name) if name in mine else len(mine) + k for k, name in enumerate(theirs)])
+
+
 class Names:
     """
     Stops, routes and trips of a planned timetable by their ids, with which those of other timetables are found.
+
+    Feeds of other timetables are those of `feed_numbers`.
 
     Parameters
     ----------
@@ -111,19 +129,21 @@ class Names:
 
     def _codes_of(self, other: Timetable) -> IndexArray:
         mine, theirs = self.timetable.trips["trip_id"].to_numpy(), other.trips["trip_id"].to_numpy()
-        n = len(mine)
+        n, feeds = len(mine), feed_numbers(self.timetable, other)
         known = pd.Index(self._trip_ids)
         if len(theirs) >= n and np.array_equal(mine, theirs[:n]) and other.routes is self.timetable.routes:
             # Updates are appended.
-            return np.concatenate([self.trip_code, known.get_indexer(pd.Index(_keys(other, "trips", "trip_id", n)))])
-        found: IndexArray = known.get_indexer(pd.Index(_keys(other, "trips", "trip_id")))
+            added = known.get_indexer(pd.Index(_keys(other, "trips", "trip_id", feeds, n)))
+            return np.concatenate([self.trip_code, added])
+        found: IndexArray = known.get_indexer(pd.Index(_keys(other, "trips", "trip_id", feeds)))
         return found
 
     def rows_in(self, other: Timetable, table: str, column: str) -> Int32Array | None:
         """Return the rows of another timetable of each row of a table, -1 for none; None if they are the same."""
         if getattr(other, table) is getattr(self.timetable, table):
             return None
-        mine, theirs = _keys(self.timetable, table, column), _keys(other, table, column)
+        feeds = feed_numbers(self.timetable, other)
+        mine, theirs = _keys(self.timetable, table, column), _keys(other, table, column, feeds)
         if np.array_equal(mine, theirs[: mine.size]):
             return None
         _, first = np.unique(theirs, return_index=True)
@@ -131,11 +151,15 @@ class Names:
         return np.where(found >= 0, first[found], -1).astype(np.int32)
 
 
-def _keys(timetable: Timetable, table: str, column: str, begin: int = 0) -> UInt64Array:
-    """Return a hash of the feed and the id of each row of a table from some row on."""
+def _keys(
+    timetable: Timetable, table: str, column: str, feeds: IndexArray | None = None, begin: int = 0
+) -> UInt64Array:
+    """Return a hash of the feed, by its number in `feeds`, and the id of each row of a table from some row on."""
     rows = getattr(timetable, table).iloc[begin:]
     feed = timetable.hot.trip_feed[begin:] if table == "trips" else rows["feed_idx"].to_numpy()
     ids = pd.util.hash_array(rows[column].to_numpy(object), categorize=False)
+    if feeds is not None:
+        feed = feeds[feed]
     keys: UInt64Array = ids ^ pd.util.hash_array(feed.astype(np.int64) + 1)
     return keys
 

@@ -49,7 +49,7 @@ COLUMNS_OF: Final[Mapping[str, str | None]] = {
     "places": None,
     "points": None,
 }
-#: The argument with the networks of a study by date.
+#: The argument with the networks of a study by date; what a receipt says about them is in ``attrs`` of the result.
 DAYS: Final = "days"
 #: Immutable values.
 _FIXED: Final = (str, int, float, bool, type(None), dt.date, dt.timedelta, enum.Enum)
@@ -132,6 +132,9 @@ def with_receipt(function: _F) -> _F:
         with read_once():
             result = function(*arguments, **keywords)
             given = dict(zip(names, arguments, strict=False)) | keywords
+            if DAYS in given:
+                # The study knows the networks of its days.
+                given[DAYS] = result.attrs[DAYS]
             result.attrs = attrs_of(request_of(function.__name__, given, defaults))
             return result
 
@@ -142,9 +145,7 @@ def request_of(function: str, given: Mapping[str, Any], defaults: Mapping[str, A
     """Return the question of a call with valid arguments."""
     arguments, tables = {name: value for name, value in defaults.items() if name not in _NOT_KEPT}, {}
     for name, value in given.items():
-        if name == DAYS:
-            arguments[name] = about_days(value)
-        elif value is not None and (name in COLUMNS_OF or (name == "pairs" and isinstance(value, pd.DataFrame))):
+        if value is not None and (name in COLUMNS_OF or (name == "pairs" and isinstance(value, pd.DataFrame))):
             columns = ("origin", "destination") if name == "pairs" else given.get(COLUMNS_OF[name] or "", ())
             tables[name] = input_table(value, (columns,) if isinstance(columns, str) else tuple(columns or ()))
             arguments.pop(name, None)
@@ -158,22 +159,6 @@ def request_of(function: str, given: Mapping[str, Any], defaults: Mapping[str, A
     # The dates of a study are those of its days.
     day = None if DAYS in arguments else typical_day_of(network, arguments)
     return Request(function, arguments, tables, NetworkFacts.of(network), day)
-
-
-def about_days(days: Mapping[dt.date, Network]) -> dict[str, Any]:
-    """
-    Return the dates of days, and a hash of their networks.
-
-    This is the attribute `digest` of the days, such as the hash of an archive, or else the fingerprints of the networks
-    of a dict. The networks of other mappings are not created for it.
-    """
-    found: dict[str, Any] = {"dates": sorted(date.isoformat() for date in days)}
-    digest = getattr(days, "digest", None)
-    if isinstance(digest, str):
-        found["digest"] = digest
-    elif isinstance(days, dict):
-        found["fingerprints"] = [days[date].fingerprint for date in sorted(days)]
-    return found
 
 
 def plain_argument(value: Any) -> Any:

@@ -5,29 +5,34 @@ The days of a study: networks by service date, and the departures on each of the
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pandas as pd
 
 from traveltime_lab._checks import whole
-from traveltime_lab.errors import InputError, LimitError
+from traveltime_lab.errors import InputError, LimitError, MomentError
 from traveltime_lab.limits import MAX_MOMENTS, MAX_WINDOW_S
 from traveltime_lab.moment_lists import are_several, check_kind, resolve_several
 from traveltime_lab.moments import TypicalMoment, resolve_moment
 from traveltime_lab.network.network import Network, check_network
 from traveltime_lab.transit.query import DEPARTURE_HOUR, SAMPLE_S
+from traveltime_lab.transit.realizable import feed_numbers
 
 _NAME: Final = "departure_time"
 
 
-def check_days(days: Any) -> tuple[dt.date, ...]:
+def check_days(days: Any) -> dict[dt.date, Any]:
     """
-    Return the dates of the days, ascending.
+    Return the key of each date of the days, by ascending date.
 
     Raises
     ------
     InputError
-        If the days are no mapping of dates, or there are none.
+        If the days are no mapping of dates, or there are none, or one is there twice.
     """
     if not isinstance(days, Mapping):
         msg = (
@@ -35,27 +40,80 @@ def check_days(days: Any) -> tuple[dt.date, ...]:
             f"{{datetime.date(2026, 1, 31): network.with_updates(...)}} do; got {type(days).__name__}"
         )
         raise InputError(msg)
-    dates = list(days)
-    for date in dates:
-        if not isinstance(date, dt.date) or isinstance(date, dt.datetime):
-            msg = f"the keys of days must be dates such as datetime.date(2026, 1, 31); got {date!r}"
+    found: dict[dt.date, Any] = {}
+    for key in days:
+        date = _date_of(key)
+        if date in found:
+            msg = f"days has the date {date} twice, as {found[date]!r} and {key!r}; give it once"
             raise InputError(msg)
-    if not dates:
+        found[date] = key
+    if not found:
         msg = "days is empty; give at least one service date with its network"
         raise InputError(msg)
-    return tuple(sorted(dates))
+    return dict(sorted(found.items()))
 
 
-def network_of(days: Mapping[dt.date, Network], date: dt.date, planned: Network) -> Network:
+def _date_of(key: Any) -> dt.date:
+    """Return a key of days as a date: a date, midnight, or a text in ISO 8601."""
+    try:
+        if isinstance(key, str | np.datetime64):
+            moment: Any = dt.datetime.fromisoformat(key.strip()) if isinstance(key, str) else pd.Timestamp(key)
+        else:
+            moment = key
+        # NaT is a datetime, too, and differs from itself.
+        is_date = isinstance(moment, dt.date) and moment == moment
+        if is_date and (not isinstance(moment, dt.datetime) or moment.time() == dt.time()):
+            return dt.date(moment.year, moment.month, moment.day)
+    except ValueError:
+        pass
+    msg = f"the keys of days must be dates such as datetime.date(2026, 1, 31) or '2026-01-31'; got {key!r}"
+    raise InputError(msg)
+
+
+def about_days(days: Mapping[Any, Network], fingerprints: Sequence[str]) -> dict[str, Any]:
     """
-    Return the network of a day.
+    Return what the receipt of a study says about its days.
+
+    These are the dates, the fingerprints of their networks, and the attribute `digest` of the days if they have one,
+    such as the hash of an archive.
+    """
+    digest = getattr(days, "digest", None)
+    return {
+        "dates": [date.isoformat() for date in check_days(days)],
+        **({"digest": digest} if isinstance(digest, str) else {}),
+        "fingerprints": list(fingerprints),
+    }
+
+
+def planned_of(network: Network) -> Network:
+    """
+    Return the planned network of one that may have live updates.
 
     Raises
     ------
     InputError
-        If it is no network with a timetable, or its time zone is not that of the planned network.
+        If the network was saved with updates.
     """
-    network = days[date]
+    if network.timetable is not None and "updates" in network.tables.report:
+        msg = (
+            "reliability needs the planned timetable; this network was saved with updates. "
+            "Give the network without updates"
+        )
+        raise InputError(msg)
+    return network._planned or network
+
+
+def network_of(days: Mapping[Any, Network], key: Any, date: dt.date, planned: Network) -> Network:
+    """
+    Return the network of a day, by the key of its date.
+
+    Raises
+    ------
+    InputError
+        If it is no network with a timetable, or its time zone or the names of its feeds are not those of the planned
+        network.
+    """
+    network = days[key]
     name = f"days[{date.isoformat()}]"
     check_network(network, name)
     if network.transit is None:
@@ -63,6 +121,14 @@ def network_of(days: Mapping[dt.date, Network], date: dt.date, planned: Network)
         raise InputError(msg)
     if network.timezone != planned.timezone:
         msg = f"{name} has the time zone {network.timezone}, the planned network has {planned.timezone}"
+        raise InputError(msg)
+    assert network.timetable is not None and planned.timetable is not None
+    if feed_numbers(planned.timetable, network.timetable) is None:
+        listed = (", ".join(each.feeds["name"].astype(str)) for each in (network.timetable, planned.timetable))
+        msg = (
+            "{} has the feeds {}, the planned network has {}. Several feeds are matched by name: give their files the "
+            "same names, each once"
+        ).format(name, *listed)
         raise InputError(msg)
     return network
 
@@ -75,7 +141,8 @@ class Departures:
     Attributes
     ----------
     times : tuple of (int, time)
-        Days after the service date, and the time of day. The fold of a time says which of two readings is meant.
+        Days after the service date, and the time of day. The fold of a time says which of two readings is meant where
+        the clocks go back.
     window : int
         Seconds after each of them with a departure a minute; 0 for none.
     timezone : str
@@ -128,18 +195,26 @@ class Departures:
         Raises
         ------
         MomentError
-            If one does not exist on this date, or is ambiguous, because the clocks change.
+            If one does not exist on this date, because the clocks go forward.
         """
         found: dict[float, dt.datetime] = {}
+        zone = ZoneInfo(self.timezone)
         for later, time in self.times:
             try:
                 naive = dt.datetime.combine(date + dt.timedelta(days=later), time)
             except OverflowError:
                 msg = f"days has the date {date}, and departures on it are after the end of the calendar"
                 raise InputError(msg) from None
-            moment = resolve_moment(naive, self.timezone, name=f"{_NAME} on {date}")
+            moment = resolve_moment(naive.replace(tzinfo=zone), self.timezone, name=f"{_NAME} on {date}")
             assert isinstance(moment, dt.datetime)
+            instant = moment.astimezone(dt.UTC)
+            if instant.astimezone(zone).replace(tzinfo=None) != naive:
+                msg = (
+                    f"{_NAME} on {date}: {naive.isoformat()} does not exist in {self.timezone}, where the clocks go "
+                    "forward then. Leave this date out of days, or give a different time of day"
+                )
+                raise MomentError(msg)
             for step in range(self._n_samples):
-                each = (moment.astimezone(dt.UTC) + dt.timedelta(seconds=SAMPLE_S * step)).astimezone(moment.tzinfo)
+                each = (instant + dt.timedelta(seconds=SAMPLE_S * step)).astimezone(zone)
                 found[each.timestamp()] = each
         return tuple(found[instant] for instant in sorted(found))

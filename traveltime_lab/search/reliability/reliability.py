@@ -26,9 +26,9 @@ from traveltime_lab.runtime.progress import Progress, advance, check_progress, w
 from traveltime_lab.search.amounts import columns_of_amounts
 from traveltime_lab.search.each_moment import warned_once
 from traveltime_lab.search.pairs import chosen_pairs
-from traveltime_lab.search.receipts.record import with_receipt
+from traveltime_lab.search.receipts.record import DAYS, with_receipt
 from traveltime_lab.search.reliability import tables
-from traveltime_lab.search.reliability.days import Departures, check_days
+from traveltime_lab.search.reliability.days import Departures, about_days, check_days, planned_of
 from traveltime_lab.search.reliability.study import DayAmounts, DayTimes, Study
 
 FORMS: Final = ("summary", "departures")
@@ -72,16 +72,19 @@ def reliability(
     Parameters
     ----------
     network : Network
-        The planned timetable.
+        The planned timetable. Live updates of this network are left out.
     days : mapping of date to Network
         Networks with the times that vehicles had on each service date, such as ``{date: network.with_updates(...)}``.
-        They are searched one after the other, so that a mapping that creates them on access needs the memory of one.
-        Their stops, routes and trips are compared with the planned ones by id.
+        Keys are dates, texts such as ``"2026-01-31"``, or Timestamps at midnight. The networks are searched one after
+        the other, so that a mapping that creates them on access needs the memory of one. Their stops, routes and trips
+        are compared with the planned ones by id, and feeds by name if there are several.
     origins, destinations : GeoDataFrame, GeoSeries, Point, (lng, lat) or list of these
         Points in any CRS, with unique indexes.
     departure_time : datetime, str or list of these
         As in `time_filter`; the time of day is moved to each of the dates. With several moments, that of the first one
         is the date of the day, so that departures after midnight are on the next date. ``"weekday_morning"`` is 8:00.
+        Where a time of day is there twice, as the clocks go back, the first one is meant unless the given moment was
+        such a second one.
     travel_time : int or timedelta
         Maximum travel time in seconds, 1 to 14400.
     opportunities : GeoDataFrame, GeoSeries, Point, (lng, lat) or list of these, optional
@@ -143,7 +146,8 @@ def reliability(
     ModeError
         If the transportation is unknown.
     MomentError
-        If a time does not exist or is ambiguous on one of the days, or a timetable does not cover it.
+        If a given time is ambiguous, a time of day does not exist on one of the dates, as the clocks go forward, or a
+        timetable does not cover it.
     UnsupportedError
         If headways are not exact.
     UnfinishedJobError
@@ -170,8 +174,8 @@ def reliability(
     reach a destination within the travel time count as longer than all others. Percentiles of all departures of all
     days are those of ``numpy.percentile(..., method="inverted_cdf")``.
 
-    The receipt has the dates, and the attribute `digest` of the days if they have one, or else the fingerprints of
-    the networks of a dict.
+    The receipt has the dates, the fingerprints of the networks that were searched, and the attribute `digest` of the
+    days if they have one.
 
     References
     ----------
@@ -223,7 +227,9 @@ def reliability(
     """
     limit = travel_time_s(travel_time, MAX_TRAVEL_TIME_S)
     check_network(network)
-    dates = check_days(days)
+    network = planned_of(network)
+    keys = check_days(days)
+    dates = tuple(keys)
     means = as_transportation(transportation)
     if not means.uses_timetable:
         msg = f"reliability needs a timetable; transportation {means.type!r} has none, and is the same on all days"
@@ -241,7 +247,7 @@ def reliability(
     if opportunities is not None:
         names, amounts = columns_of_amounts(as_table(opportunities), values, len(ends), _RESERVED)
     chosen = chosen_pairs(pairs, starts, ends)
-    study = Study(network, days, dates, question, departures, starts, ends, chosen, amounts)
+    study = Study(network, days, keys, question, departures, starts, ends, chosen, amounts)
     with warned_once(2 * len(dates)):
         query, snapped = study.planned(departures.on(dates[0])[0])
         assert query.transit is not None
@@ -256,9 +262,14 @@ def reliability(
                     advance(n_departures[part] * study.n_pairs)
     each = [found[part] for part in range(len(dates))]
     table = tables.Table(query, dates, starts, ends, snapped, percents)
+    answer: pd.DataFrame
     if names is None:
-        return table.of_pairs(each) if form == "summary" else table.of_pairs_by_departure(each)
-    return table.of_amounts(names, each) if form == "summary" else table.of_amounts_by_departure(names, each)
+        answer = table.of_pairs(each) if form == "summary" else table.of_pairs_by_departure(each)
+    else:
+        answer = table.of_amounts(names, each) if form == "summary" else table.of_amounts_by_departure(names, each)
+    # For the receipt.
+    answer.attrs[DAYS] = about_days(days, [day.fingerprint for day in each])
+    return answer
 
 
 def _ends(destinations: Any, opportunities: Any, values: Any, pairs: Any) -> Any:

@@ -9,7 +9,7 @@ import functools
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -44,6 +44,8 @@ class DayTimes(NamedTuple):
     Attributes
     ----------
     moments : tuple of datetime
+    fingerprint : str
+        Fingerprint of the network of the day.
     ms : int32 array of shape (n_kinds, n_moments, n_pairs), ms
         `NEVER` beyond the limit.
     transfers, missed, end : int8 arrays of shape (n_moments, n_pairs)
@@ -51,6 +53,7 @@ class DayTimes(NamedTuple):
     """
 
     moments: tuple[dt.datetime, ...]
+    fingerprint: str
     ms: Int32Array
     transfers: Int8Array
     missed: Int8Array
@@ -65,10 +68,13 @@ class DayAmounts(NamedTuple):
     Attributes
     ----------
     moments : tuple of datetime
+    fingerprint : str
+        Fingerprint of the network of the day.
     amounts : float64 array of shape (n_kinds, n_moments, n_columns, n_origins)
     """
 
     moments: tuple[dt.datetime, ...]
+    fingerprint: str
     amounts: FloatArray
 
 
@@ -84,7 +90,8 @@ class Study:
     network : Network
         The planned one.
     days : mapping of date to Network
-    dates : tuple of date
+    dates : dict
+        The key of each date in `days`, ascending.
     question : Question
         Its moment is not used.
     departures : Departures
@@ -96,8 +103,8 @@ class Study:
     """
 
     network: Network
-    days: Mapping[dt.date, Network]
-    dates: tuple[dt.date, ...]
+    days: Mapping[Any, Network]
+    dates: Mapping[dt.date, Any]
     question: Question
     departures: Departures
     starts: Points
@@ -124,10 +131,10 @@ class Study:
                 "install the same version on both"
             )
             raise InputError(msg)
-        date = self.dates[part]
+        date, key = [*self.dates.items()][part]
         moments = self.departures.on(date)
         planned, pairs = self.planned(moments[0])
-        network = network_of(self.days, date, self.network)
+        network = network_of(self.days, key, date, self.network)
         day = Query.of(replace(self.question, moment=moments[0]), network)
         there = pairs
         if network.streets is not self.network.streets:
@@ -162,7 +169,7 @@ class Study:
                     sums = ExactSums(some.size, n_ends, float(values.max()))
                     sums.add(np.where(is_in_reach, values, 0.0), slice(0, some.size), axis=1)
                     found[kind, moment, column, rows] = sums.totals()
-        return DayAmounts(moments, found)
+        return DayAmounts(moments, day.network.fingerprint, found)
 
     def _times(
         self, planned: Query, day: Query, pairs: Pairs, there: Pairs, moments: tuple[dt.datetime, ...]
@@ -180,7 +187,9 @@ class Study:
             observed = found_at(day, moments, search, len(there.starts))
         plans = followed(planned.transit, day.transit, pairs, moments, self._names, advance)
         ms = np.stack([plans.planned, np.stack(observed), plans.realizable])
-        return DayTimes(moments, ms, plans.transfers, plans.missed, plans.is_possible, plans.end)
+        return DayTimes(
+            moments, day.network.fingerprint, ms, plans.transfers, plans.missed, plans.is_possible, plans.end
+        )
 
 
 def _blocks(n_rows: int, width: int) -> Iterator[slice]:

@@ -32,7 +32,7 @@ from traveltime_lab.search.nearest import nearest
 from traveltime_lab.search.query import typical_day_of
 from traveltime_lab.search.receipts.digest import digest_of
 from traveltime_lab.search.receipts.inputs import InputTable, input_table, table_of
-from traveltime_lab.search.receipts.record import DAY, DAYS, about_days
+from traveltime_lab.search.receipts.record import DAY, DAYS, KEY
 from traveltime_lab.search.reliability.days import check_days
 from traveltime_lab.search.reliability.reliability import reliability
 from traveltime_lab.search.replay.receipt import checked
@@ -155,7 +155,7 @@ def replay(
         The tables of the question that the receipt has only a hash of, because they have more than 10,000 rows, labels
         other than whole numbers and texts, or were written by `write_matrix` or `write_areas`.
     days : mapping of date to Network, optional
-        For a receipt of `reliability`, which has only the hash of its days: these.
+        For a receipt of `reliability`, which has only hashes of its days: these.
 
     Returns
     -------
@@ -227,7 +227,7 @@ def replay(
         raise DataError(f"the receipt is damaged or of a different version: {error}") from error
     table = answer.table if isinstance(answer, Calibration) else answer
     digest, before = digest_of(table), answer_before["digest"]
-    differences = [*_differences(kept, network), *_other_days(kept, days)]
+    differences = [*_differences(kept, network), *_other_days(kept, answer)]
     if digest != before:
         rows = f"{len(table)} rows with the hash {digest}, not {answer_before.get('rows')} rows with {before}"
         differences.insert(0, f"the answer differs: {rows}")
@@ -263,16 +263,22 @@ def _days(kept: Mapping[str, Any], days: Mapping[dt.date, Network] | None) -> di
     return {DAYS: days}
 
 
-def _other_days(kept: Mapping[str, Any], days: Mapping[dt.date, Network] | None) -> Iterator[str]:
-    """Yield what is different about days, in words."""
-    if days is None:
+def _other_days(kept: Mapping[str, Any], answer: Any) -> Iterator[str]:
+    """Yield what is different about the days of a study, in words."""
+    if DAYS not in kept["arguments"]:
         return
-    before, now = kept["arguments"][DAYS], about_days(days)
-    if before != now:
-        known = (dict(each).get("digest") or "no hash of an archive" for each in (now, before))
+    before, now = dict(kept["arguments"][DAYS]), answer.attrs[KEY]["arguments"][DAYS]
+    dates = before.get("dates", [])
+    if dates != now["dates"] or before.get("digest") != now.get("digest"):
+        known = (each.get("digest") or "no hash of an archive" for each in (now, before))
         yield "the days differ: {} dates with {}, not {} with {}".format(
-            len(now["dates"]), next(known), len(dict(before).get("dates", ())), next(known)
+            len(now["dates"]), next(known), len(dates), next(known)
         )
+    # Older receipts of archives have no fingerprints.
+    was = dict(zip(dates, before.get("fingerprints", ()), strict=False))
+    for date, fingerprint in zip(now["dates"], now["fingerprints"], strict=True):
+        if was.get(date, fingerprint) != fingerprint:
+            yield f"the network of {date} differs: fingerprint {fingerprint}, not {was[date]}"
 
 
 def _day_of(kept: Mapping[str, Any]) -> dt.date | None:
