@@ -288,6 +288,29 @@ def test_clocks_that_go_forward(rome: tl.Network) -> None:
         tl.reliability(rome, {WINTER: rome, SUMMER: rome}, HOME, C, **{**HOW, "departure_time": "2026-03-02T02:30"})
 
 
+def test_nights(tmp_path: Path) -> None:
+    """A bus of the service date before counts after midnight, alone and after a departure before midnight."""
+    path = bus(tmp_path, "night", {"n": 86_400 + 900, "later": 86_400 + 2700})
+    night = tl.build_network(STREETS, gtfs=path, timezone="UTC")
+    how = {**HOW, "departure_time": "2026-03-03T00:05", "travel_time": 7200}
+    dates = [MONDAY + dt.timedelta(days=k) for k in range(2)]
+    late = [
+        {"trip": {"trip_id": "n", "start_date": f"{date:%Y%m%d}"}, "delay": delay}
+        for date, delay in zip(dates, (600, 60), strict=True)
+    ]
+    both = changed(night, *late)[MONDAY]
+    for day, delay in ((both, 600), (changed(night, late[0])[MONDAY], 600), (changed(night, late[1])[MONDAY], 0)):
+        found = tl.reliability(night, {dates[1]: day}, HOME, C, **how)
+        assert found[["planned", "observed", "realizable"]].iloc[0].tolist() == [900, 900 + delay, 900 + delay]
+        assert found["possible"].tolist() == [True]
+    how["departure_time"] = ["2026-03-02T23:55", "2026-03-03T00:05"]
+    found = tl.reliability(night, {dates[0]: both}, HOME, C, **how)
+    assert found["realizable"].tolist() == [1500 + 600, 900 + 600]
+    gone = {"trip": {"trip_id": "n", "start_date": "20260302", "schedule_relationship": "CANCELED"}}
+    how["departure_time"] = "2026-03-03T00:05"
+    assert times(tl.reliability(night, {dates[1]: changed(night, gone)[MONDAY]}, HOME, C, **how)) == [900, 2700, False]
+
+
 @pytest.fixture(scope="module")
 def rome(tmp_path_factory: pytest.TempPathFactory) -> tl.Network:
     """Return a bus every half an hour of the night."""

@@ -133,7 +133,7 @@ def with_receipt(function: _F) -> _F:
             result = function(*arguments, **keywords)
             given = dict(zip(names, arguments, strict=False)) | keywords
             if DAYS in given:
-                # The study knows the networks of its days.
+                # Hashes of the networks that were searched.
                 given[DAYS] = result.attrs[DAYS]
             result.attrs = attrs_of(request_of(function.__name__, given, defaults))
             return result
