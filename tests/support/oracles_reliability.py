@@ -17,11 +17,26 @@ from tests.support.oracles_doors import DoorOracle
 
 @dataclass(frozen=True)
 class Vehicle:
-    """A trip that ran: its ids, and (stop_id, arrival, departure) in seconds after midnight."""
+    """
+    A trip that ran: its ids, and (stop_id, arrival, departure) in seconds after midnight.
+
+    `planned` has the position of each call in the plan, and its planned stop; `is_whole` if no call is left out.
+    """
 
     trip_id: str
     route_id: str
     calls: tuple[tuple[str, int, int], ...]
+    planned: tuple[tuple[int, str], ...] = ()
+    is_whole: bool = False
+
+    def calls_at(self, k: int, stop: str, stations: dict[str, str]) -> bool:
+        """Return whether a call is one at a stop: it is there, or has moved within the station."""
+        actual = self.calls[k][0]
+        if actual == stop:
+            return True
+        if actual not in stations or stations[actual] != stations.get(stop):
+            return False
+        return not self.is_whole or self.planned[k][1] == stop
 
 
 class Trip(NamedTuple):
@@ -40,20 +55,20 @@ def rides_of(route: tl.Route) -> list[tuple[str, str, str, str]]:
     return [(ride.route_id, ride.trip_id, ride.board.stop_id, ride.alight.stop_id) for ride in rides]
 
 
-def arrivals(vehicle: Vehicle, board: str, alight: str, ready_ms: int) -> list[int]:
+def arrivals(vehicle: Vehicle, board: str, alight: str, ready_ms: float, stations: dict[str, str]) -> list[int]:
     """Return when a vehicle arrives at a stop, for each way to ride there, in seconds."""
     return [
-        arrival
-        for k, (stop, _, departure) in enumerate(vehicle.calls)
-        if stop == board and departure * 1000 >= ready_ms
-        for other, arrival, _ in vehicle.calls[k + 1 :]
-        if other == alight
+        vehicle.calls[other][1]
+        for k, (_, _, departure) in enumerate(vehicle.calls)
+        if departure * 1000 >= ready_ms and vehicle.calls_at(k, board, stations)
+        for other in range(k + 1, len(vehicle.calls))
+        if vehicle.calls_at(other, alight, stations)
     ]
 
 
 def follow(
     route: tl.Route | None, doors: DoorOracle, stop_ids: list[str], vehicles: list[Vehicle], ends: tuple[int, int],
-    departure: int, limit: int,
+    departure: int, limit: int, stations: dict[str, str],
 ) -> Trip:  # fmt: skip
     """
     Follow an itinerary between an origin and a destination that leaves at a second after midnight.
@@ -72,6 +87,8 @@ def follow(
         Positions of origin and destination.
     departure, limit : int
         Seconds.
+    stations : dict
+        The station of stops that have one.
     """
     i, j = ends
     if route is None:
@@ -90,10 +107,11 @@ def follow(
             now += min(ways) * 1000
         now += delay
         its_own = [each for each in vehicles if each.trip_id == planned]
-        if not any(arrivals(each, board, alight, now) for each in its_own):
+        if not any(arrivals(each, board, alight, now, stations) for each in its_own):
             missed += last is not None
             is_possible = False
-        times = [time for each in vehicles if each.route_id == line for time in arrivals(each, board, alight, now)]
+        of_line = [each for each in vehicles if each.route_id == line]
+        times = [time for each in of_line for time in arrivals(each, board, alight, now, stations)]
         now = min(times) * 1000 if times else math.inf
         last = alight
     total = now + doors.egress[j][row[rides[-1][3]]] - departure * 1000
