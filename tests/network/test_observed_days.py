@@ -82,7 +82,7 @@ def test_tables(days: tl.ObservedDays) -> None:
     assert (quality["share_observed"] == 400 / quality["trips_planned"]).all()
     found = days.findings().set_index(["date", "what", "reason"])["count"]
     assert found[pd.Timestamp(DATES[1]), "runs", "unknown trip_id"] == 1
-    assert found[pd.Timestamp(DATES[0]), "events", "more than 86,400 s from the timetable"] == 1
+    assert found[pd.Timestamp(DATES[0]), "events", "more than 43,200 s from the timetable"] == 1
     delays = days.delays("date")
     assert delays["calls"].tolist() == [800, 800, 800]
     assert delays["median"].tolist() == [150.0, 210.0, 270.0]

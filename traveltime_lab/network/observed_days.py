@@ -23,9 +23,8 @@ from traveltime_lab.realtime.archives.dates import feed_numbers
 from traveltime_lab.realtime.archives.day import DayMessages
 from traveltime_lab.realtime.archives.facts import KEYS, DayFacts, counted, delay_rows, summary
 from traveltime_lab.realtime.archives.gaps import GAPS
-from traveltime_lab.realtime.archives.plan import ObservedPlan, Rules
+from traveltime_lab.realtime.archives.plan import MOST_OFF_S, ObservedPlan, Rules
 from traveltime_lab.realtime.archives.tables import check_columns
-from traveltime_lab.realtime.runs import MOST_DELAY_S
 from traveltime_lab.realtime.updates import check_planned
 from traveltime_lab.transit.timetable import Timetable
 
@@ -283,7 +282,7 @@ def observed_days(
     columns: Mapping[str, str] | None = None,
     gaps: str = "interpolate",
     unobserved: str = "planned",
-    max_delay: int = MOST_DELAY_S,
+    max_delay: int = MOST_OFF_S,
     feed: str | None = None,
 ) -> ObservedDays:
     """
@@ -313,8 +312,9 @@ def observed_days(
     unobserved : {"planned", "drop"}, default "planned"
         Trips of the day about which the archive says nothing run as planned, or are left out; the latter only for GTFS
         feeds of which other trips were observed.
-    max_delay : int, default 86400
-        Delays, early or late, of more seconds are mistakes, which are counted and not used.
+    max_delay : int, default 43200
+        Delays, early or late, of more seconds are mistakes, which are counted and not used. At most half a day: times
+        farther away are nearer to the run of another day.
     feed : str, optional
         Name of the GTFS feed that the archive is about, where feeds have equal ids. Default: any feed that has the ids.
 
@@ -372,7 +372,7 @@ def observed_days(
     assert planned.timetable is not None
     one_of(gaps, "gaps", GAPS)
     one_of(unobserved, "unobserved", UNOBSERVED)
-    most = whole(max_delay, "max_delay", 1, 7 * 86_400, "seconds")
+    most = whole(max_delay, "max_delay", 1, MOST_OFF_S, "seconds")
     if feed is not None and not isinstance(feed, str):
         raise InputError(f"feed must be the name of a feed; got {feed!r}")
     read = read_archive(planned.timetable, archive, feed, check_columns(columns))

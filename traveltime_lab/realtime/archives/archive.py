@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from traveltime_lab.errors import DataError, InputError, LimitError, MissingFileError
-from traveltime_lab.realtime.archives.dates import Dates, feed_numbers
+from traveltime_lab.realtime.archives.dates import MOVED, Dates, feed_numbers
 from traveltime_lab.realtime.archives.files import Item, items_of
 from traveltime_lab.realtime.archives.snapshots import Snapshots
 from traveltime_lab.realtime.archives.store import Store
@@ -52,7 +52,8 @@ class _Reader:
     def __init__(self, timetable: Timetable) -> None:
         self.findings: Counter[tuple[int | None, str, str, str]] = Counter()
         self.store = Store()
-        self.snapshots = Snapshots(self.store, Dates(timetable))
+        self.dates = Dates(timetable)
+        self.snapshots = Snapshots(self.store, self.dates)
         self.tables = Tables(timetable, self.note)
         self.fault: InputError | None = None
         self.timetable = timetable
@@ -113,6 +114,8 @@ def read_archive(timetable: Timetable, archive: Any, feed: str | None, columns: 
             raise reader.fault
         _, name, _, reason = next(iter(reader.findings))
         raise DataError(f"none of the {reader.n_items:,} files of the archive can be read; {name}: {reason}")
+    if reader.dates.n_moved:
+        reader.findings[None, "", "runs", MOVED] = reader.dates.n_moved
     reader.store.finish()
     dates = _matched_dates(timetable, reader)
     pa.default_memory_pool().release_unused()
@@ -154,6 +157,9 @@ def _matched_dates(timetable: Timetable, reader: _Reader) -> list[int]:
         f"{theirs or 'none'}; trips of the timetable, from {begin} to {end}, such as {ours or 'none'}. Use the "
         "timetable that was in force on the days of the archive"
     )
+    if not n_runs and reader.findings:
+        (_, file, what, reason), n = max(reader.findings.items(), key=lambda each: each[1])
+        raise DataError(f"the archive has no run that can be used; most often, of {file}: {reason} ({n:,} {what})")
     if not found:
         raise DataError(text)
     warn(text)

@@ -5,12 +5,15 @@ Find the service date of each update of an archive.
 from __future__ import annotations
 
 from dataclasses import fields
+from typing import Final
 
 import numpy as np
 
 from traveltime_lab._arrays import BoolArray, Int64Array, chosen_rows
+from traveltime_lab.realtime.archives.settle import Settler
 from traveltime_lab.realtime.archives.store import STOP_COLUMNS
 from traveltime_lab.realtime.match import (
+    DUPLICATED,
     FARTHEST_S,
     NEW_TRIPS,
     Matcher,
@@ -20,8 +23,14 @@ from traveltime_lab.realtime.match import (
     reference_times,
 )
 from traveltime_lab.realtime.messages import TripUpdates
+from traveltime_lab.realtime.schema import TRIP_RELATIONS
 from traveltime_lab.realtime.sources import NONE
 from traveltime_lab.transit.timetable import Timetable
+
+#: Reason of a finding.
+MOVED: Final = "start_date a day off the times, such as the calendar date after midnight"
+#: Relations of runs that need not be near the times of a trip.
+_OWN_TIMES: Final = (*NEW_TRIPS, DUPLICATED, TRIP_RELATIONS["REPLACEMENT"])
 
 
 def taken(updates: TripUpdates, rows: Int64Array) -> TripUpdates:
@@ -56,6 +65,9 @@ class Dates:
     def __init__(self, timetable: Timetable) -> None:
         self._timetable = timetable
         self._known: dict[str, int] = {}
+        self._settler = Settler(timetable)
+        #: Number of updates whose start_date is a day off.
+        self.n_moved = 0
         #: Date and last moment of each new trip without a date.
         self._new: dict[tuple[str | None, str, str], tuple[int, int]] = {}
 
@@ -70,6 +82,8 @@ class Dates:
             known[text] = ordinal_of(text) if text else -1
         date = np.array([known[text] for text in updates.start_date], np.int64)
         is_sure = date >= 0
+        if is_sure.any():
+            date = self._on_their_days(updates, date)
         left = np.flatnonzero(~is_sure)
         if not left.size:
             return date, is_sure
@@ -104,6 +118,22 @@ class Dates:
                 self._new[name] = int(date[u]), int(reference[u])
                 is_sure[u] = date[u] >= 0
         return date, is_sure
+
+    def _on_their_days(self, updates: TripUpdates, date: Int64Array) -> Int64Array:
+        """Return dates, and those a day off by most times of the update, such as calendar dates after midnight."""
+        owner = np.repeat(np.arange(len(updates)), np.diff(updates.indptr))
+        n_times, later = np.zeros(len(updates), np.int64), np.zeros((3, len(updates)), np.int64)
+        for times in (updates.arrival_time, updates.departure_time):
+            at = np.flatnonzero((times != NONE) & (times != 0) & (date[owner] >= 0))
+            steps = self._settler.later(updates.trip_id[owner[at]], date[owner[at]], times[at])
+            n_times += np.bincount(owner[at], minlength=n_times.size)
+            np.add.at(later, (steps + 1, owner[at]), 1)
+        step = np.where(2 * later[0] > n_times, -1, np.where(2 * later[2] > n_times, 1, 0))
+        step[np.isin(updates.relation, _OWN_TIMES)] = 0
+        moved = np.flatnonzero(step)
+        step[moved[~self._settler.runs(updates.trip_id[moved], date[moved] + step[moved])]] = 0
+        self.n_moved += int(np.count_nonzero(step))
+        return date + step
 
     def _match(self, updates: TripUpdates, feeds: list[str | None], rows: Int64Array, date: Int64Array) -> None:
         part = taken(updates, rows)

@@ -146,17 +146,21 @@ def _content(path: Path) -> bytes:
         return read_bytes(path)
 
 
+def _plain(name: str) -> str:
+    """Return the name of a member without what names no folder, such as the ``./`` of ``tar cf x.tar .``."""
+    return "/".join(part for part in name.replace("\\", "/").split("/") if part not in ("", ".", ".."))
+
+
 def _of_zip(path: Path, name: str, feed: str | None, note: Callable[[str, str], None]) -> Iterator[Item]:
     try:
         with explained(path, "read"), zipfile.ZipFile(path) as file:
-            members = sorted((each for each in file.infolist() if not each.is_dir()), key=lambda each: each.filename)
-            if {"stop_times.txt", "trips.txt"} <= {each.filename for each in members}:
+            members = [(_plain(each.filename), each) for each in file.infolist() if not each.is_dir()]
+            if {"stop_times.txt", "trips.txt"} <= {own for own, _ in members}:
                 note(name, "it is a GTFS timetable, not an archive of what was observed")
                 return
-            for member in members:
-                if not _BESIDE.search(member.filename):
-                    is_table = bool(_TABLE.search(member.filename))
-                    yield Item(member.filename, feed, is_table, partial(_of_member, file, member))
+            for own, member in sorted(members, key=lambda each: each[0]):
+                if not _BESIDE.search(own):
+                    yield Item(own, feed, bool(_TABLE.search(own)), partial(_of_member, file, member))
     except TravelTimeError:
         raise
     except _DAMAGED as error:
@@ -181,19 +185,19 @@ def _of_tar(path: Path, name: str, feed: str | None, note: Callable[[str, str], 
     try:
         with explained(path, "read"), open_file(path) as raw, tarfile.open(fileobj=raw, mode="r|*") as file:
             for member in file:
-                if not member.isfile() or _BESIDE.search(member.name):
+                own = _plain(member.name)
+                if not member.isfile() or _BESIDE.search(own):
                     continue
                 n_bytes += member.size
                 if n_bytes > most:
                     note(name, f"it unpacks to more than {most:,} bytes, and the rest of it is left out")
                     return
                 if member.size > MOST_BYTES:
-                    note(member.name, f"it has more than {MOST_BYTES:,} bytes")
+                    note(own, f"it has more than {MOST_BYTES:,} bytes")
                     continue
                 stream = file.extractfile(member)
                 content = b"" if stream is None else stream.read()
-                is_table = bool(_TABLE.search(member.name))
-                yield Item(member.name, feed, is_table, partial(bytes, content))
+                yield Item(own, feed, bool(_TABLE.search(own)), partial(bytes, content))
     except TravelTimeError as error:
         note(name, str(error))
     except _DAMAGED as error:

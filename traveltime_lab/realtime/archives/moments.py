@@ -4,6 +4,8 @@ Read dates and times of tables, in the forms in which agencies write them.
 
 from __future__ import annotations
 
+import datetime as dt
+import re
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -20,6 +22,10 @@ _SECONDS_OF_DAY: Final = 200_000
 #: The last moment of the calendar of `datetime`, POSIX seconds.
 _LAST: Final = 253_402_300_799
 _EPOCH: Final = 719_163
+#: A clock time, and the offset of its zone after it.
+_OFFSET: Final = re.compile(
+    r"(?P<time>:\d\d(?:\.\d+)?|T\d{4,6}(?:\.\d+)?)\s*(?P<zone>Z|[+-]\d\d(?::?\d\d)?)$", re.IGNORECASE
+)
 _CLOCK: Final = r"^\s*(-?)(\d{1,3}):([0-5]?\d)(?::([0-5]?\d)(?:\.\d+)?)?\s*$"
 
 
@@ -43,6 +49,9 @@ def dates_in(values: Any) -> tuple[Int64Array, BoolArray]:
     """Return a column as ordinals of dates, -1 where missing, and where something else is given."""
     series = pd.Series(values)
     missing = series.isna().to_numpy()
+    if series.dtype == object:
+        # Lists and dicts are no dates, and cannot be looked up.
+        series = series.map(lambda each: each if isinstance(each, dt.date) else str(each), na_action="ignore")
     codes, unique = pd.factorize(series.astype(object).where(~missing, None))
     own = np.full(unique.size + 1, -1, np.int64)
     for i, each in enumerate(unique.tolist()):
@@ -53,19 +62,17 @@ def dates_in(values: Any) -> tuple[Int64Array, BoolArray]:
 
 
 def _date(value: Any) -> int:
-    if isinstance(value, float) and value == int(value):
-        value = int(value)
-    text = str(value).strip()
-    if not any(each.isdigit() for each in text):
-        return -1  # such as "today"
+    """Return a date or a moment, YYYYMMDD, or YYYY-MM-DD with or without a time, as an ordinal; -1 for all else."""
+    if isinstance(value, dt.date):
+        return value.toordinal()
+    # Other orders of day and month cannot be told apart.
+    found = re.fullmatch(r"(\d{4})(-?)(\d\d)\2(\d\d)(?:\.0|[T ]\d\d:.*)?", str(value).strip(), re.ASCII)
+    if found is None:
+        return -1
     try:
-        if text.isdigit():
-            moment = pd.to_datetime(text, format="%Y%m%d") if len(text) == 8 else pd.NaT
-        else:
-            moment = pd.Timestamp(value if not isinstance(value, str) else text)
-    except (ValueError, TypeError, OverflowError):
-        moment = pd.NaT
-    return -1 if moment is pd.NaT else int(moment.toordinal())
+        return dt.date(int(found[1]), int(found[3]), int(found[4])).toordinal()
+    except ValueError:
+        return -1
 
 
 class Moments:
@@ -82,6 +89,8 @@ class Moments:
         self._zones = zones
         #: Seconds by which moments of the last column may be later, as their clock time comes twice.
         self.again: Int64Array = np.zeros(0, np.int64)
+        #: Which of the last column are seconds or clock times of the service day.
+        self.is_of_day: BoolArray = np.zeros(0, np.bool_)
 
     def posix(self, values: Any, date: Int64Array, zone: Int64Array) -> tuple[Int64Array, BoolArray]:
         """
@@ -100,10 +109,11 @@ class Moments:
         """
         series = pd.Series(values).reset_index(drop=True)
         missing = series.isna().to_numpy()
-        self.again = np.zeros(len(series), np.int64)
+        self.again, self.is_of_day = np.zeros(len(series), np.int64), np.zeros(len(series), np.bool_)
         if series.dtype.kind == "M" or isinstance(series.dtype, pd.DatetimeTZDtype):
             return self._of_datetimes(series, zone, self.again), np.zeros(len(series), np.bool_)
         if series.dtype.kind == "m":
+            self.is_of_day[:] = True
             return self._of_service_day(seconds_in(series)[0], date, zone), ~missing & (date < 0)
         if series.dtype.kind in "iuf":
             return self._of_numbers(seconds_in(series)[0], date, zone, missing)
@@ -120,6 +130,7 @@ class Moments:
         seconds = own[1].astype(np.int64) * 3600 + own[2].astype(np.int64) * 60 + own[3].fillna(0).astype(np.int64)
         seconds = seconds.where(own[0] != "-", -seconds).to_numpy(np.int64)
         rows = at[is_clock]
+        self.is_of_day[rows] = True
         found[rows] = self._of_service_day(seconds, date[rows], zone[rows])
         rows = at[~is_clock]
         if rows.size:
@@ -130,7 +141,9 @@ class Moments:
         return found, bad
 
     def _of_texts(self, texts: pd.Series, zone: Int64Array, again: Int64Array) -> Int64Array:
-        has_zone = texts.str.contains(r"(?:Z|[+-]\d\d:?\d\d)$", regex=True, case=False).to_numpy()
+        # PostgreSQL writes the hours of an offset alone, and some put a space before it.
+        texts = texts.str.replace(_OFFSET, r"\g<time>\g<zone>", regex=True).str.upper()
+        has_zone = np.array([_OFFSET.search(each) is not None for each in texts], np.bool_)
         found = np.full(len(texts), NONE)
         if has_zone.any():
             moments = pd.to_datetime(texts[has_zone], errors="coerce", utc=True, format="ISO8601")
@@ -146,6 +159,7 @@ class Moments:
         self, number: Int64Array, date: Int64Array, zone: Int64Array, missing: BoolArray
     ) -> tuple[Int64Array, BoolArray]:
         is_day = (number != NONE) & (np.abs(number) < _SECONDS_OF_DAY)
+        self.is_of_day |= is_day
         found = np.where(is_day, NONE, number)
         found[is_day] = self._of_service_day(number[is_day], date[is_day], zone[is_day])
         # Such as milliseconds.

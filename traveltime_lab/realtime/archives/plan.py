@@ -11,11 +11,15 @@ import numpy as np
 
 from traveltime_lab._arrays import Int64Array
 from traveltime_lab.realtime.archives.gaps import DROP, PROPAGATE, filled
+from traveltime_lab.realtime.match import FARTHEST_S
 from traveltime_lab.realtime.messages import Messages
 from traveltime_lab.realtime.plan import Plan
 from traveltime_lab.realtime.predictions import NO_DATA, SKIPPED, Run, StopUpdate, in_order, predicted
+from traveltime_lab.realtime.runs import FAR
 from traveltime_lab.transit.timetable import Timetable
 
+#: Times farther from the timetable are nearer to the run of another day, s.
+MOST_OFF_S: Final = FARTHEST_S
 #: Names of what is counted.
 OBSERVED, GAP, DECREASED = "calls observed", "calls without an observed time", "times that decrease along the trip"
 DROPPED: Final = "dropped, as calls were not observed"
@@ -82,6 +86,8 @@ class ObservedPlan(Plan):
     def _apply(self, u: int) -> str:
         self._has_dropped = False
         reason = super()._apply(u)
+        if reason.endswith(FAR):
+            reason = f"its times are more than {self.max_delay:,} s from the timetable"
         if not reason and self.matches.trip[u] >= 0:
             self.seen.add(int(self.matches.trip[u]))
         if self._has_dropped:

@@ -19,6 +19,7 @@ from traveltime_lab._arrays import BoolArray, Int64Array, ObjectArray
 from traveltime_lab._checks import did_you_mean
 from traveltime_lab.errors import InputError
 from traveltime_lab.realtime.archives.moments import Moments, dates_in, seconds_in
+from traveltime_lab.realtime.archives.settle import Settler
 from traveltime_lab.realtime.archives.table_files import chunks_of
 from traveltime_lab.realtime.match import origins, rows_by_text
 from traveltime_lab.realtime.messages import TripUpdates
@@ -54,6 +55,7 @@ _EVENTS: Final = {
 }  # fmt: skip
 #: Rows of a trip without a date that are farther apart belong to several runs, s (assumed: half a day).
 _APART_S: Final = 43_200
+_DAY_S: Final = 86_400
 _TIMES: Final = ("arrival", "departure")
 
 
@@ -101,6 +103,11 @@ class Columns:
                 f"{name} has no column of stops; name it with columns={{'stop_sequence': ...}} or 'stop_id'; it has "
                 f"{shown}"
             )
+        for key in ("arrival", "departure"):
+            # Beside delays, these are the planned times, as in stop_times.txt.
+            has_delay = bool({"arrival_delay", "departure_delay"} & {*found})
+            if has_delay and key not in given and str(found.get(key)).strip().lower() == f"{key}_time":
+                del found[key]
         if "event" in found and "observed" in found:
             for each in ("arrival", "departure"):
                 found.pop(each, None)
@@ -139,7 +146,7 @@ class Tables:
 
     def __init__(self, timetable: Timetable, note: Callable[[str, str, int], None]) -> None:
         self._timetable, self._note = timetable, note
-        self._moments = Moments(timetable.zones)
+        self._moments, self._settler = Moments(timetable.zones), Settler(timetable)
 
     def updates(self, content: Any, name: str, given: Mapping[str, str]) -> Iterator[TripUpdates]:
         """
@@ -166,11 +173,14 @@ class Tables:
         if bad is not None:
             self._count(name, "stop_sequence that is no number", bad)
         values: dict[str, Int64Array] = {}
+        is_of_day: dict[str, BoolArray] = {}
         for key in ("arrival", "departure", "observed", "scheduled"):
             if key in rows:
                 values[key], bad = self._moments.posix(rows[key], date, zone)
+                is_of_day[key] = self._moments.is_of_day
                 self._settle(values[key], self._moments.again, texts["trip_id"], sequence, texts["stop_id"], zone)
                 self._count(name, f"{key} that is no time", bad)
+        date = self._on_their_days(values, is_of_day, texts["trip_id"], date, name)
         for key in ("arrival_delay", "departure_delay"):
             if key in rows:
                 values[key], bad = seconds_in(rows[key])
@@ -196,6 +206,29 @@ class Tables:
         self._count(name, "neither a date nor a time that says it", no_day)
         kept = np.flatnonzero(has_trip & has_stop & has_time & ~is_void & ~no_day)
         return _grouped(texts, date, sequence, times, delays, reference, kept)
+
+    def _on_their_days(
+        self,
+        values: dict[str, Int64Array],
+        is_of_day: dict[str, BoolArray],
+        trips: ObjectArray,
+        date: Int64Array,
+        name: str,
+    ) -> Int64Array:
+        """Return the service dates of rows, and write the times of the service day, where they are a day off."""
+        for key, own in values.items():
+            later = np.where(is_of_day[key], self._settler.later(trips, date, own), 0)
+            own -= np.where(own == NONE, 0, later * _DAY_S)
+            self._count(name, f"{key} a day off, as a clock time after midnight without 24 hours", later != 0)
+        # Moments say on which day they are.
+        later = np.zeros(date.size, np.int64)
+        for key in ("scheduled", "observed", "arrival", "departure"):
+            if key in values:
+                own = np.where(is_of_day[key], NONE, values[key])
+                later = np.where(later == 0, self._settler.later(trips, date, own), later)
+        later = np.where(self._settler.runs(trips, date + later), later, 0)
+        self._count(name, "date a day off, such as the calendar date of a time after midnight", later != 0)
+        return date + later
 
     def _settle(
         self,
