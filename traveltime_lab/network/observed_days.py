@@ -39,7 +39,8 @@ class ObservedDays(Mapping[dt.date, Network]):
     The networks of past service days by date; see `observed_days`.
 
     A mapping from dates to networks. A network is created when its date is looked up, and again if it has been dropped
-    since.
+    since. It also has what was observed in the nights before and after: of trips of the service date before that end
+    after 18:00, and of those of the date after that begin before 06:00, where the archive has these dates.
 
     Examples
     --------
@@ -107,12 +108,15 @@ class ObservedDays(Mapping[dt.date, Network]):
         ordinal = self._dates[date]
         network = self._alive.get(ordinal)
         if network is None:
-            network = self._network._with_messages(self._messages(ordinal))
+            network = self._network._with_messages(self._messages(ordinal, has_nights=True))
             self._alive[ordinal] = network
         return network
 
-    def _messages(self, date: int) -> DayMessages:
-        return DayMessages(self._archive.store, replace(self._rules, date=date), self._note)
+    def _messages(self, date: int, *, has_nights: bool = False) -> DayMessages:
+        """Return the observations of a date, and of the nights before and after it."""
+        near = tuple(each for each in (date - 1, date + 1) if has_nights and each in self._archive.dates)
+        rules = replace(self._rules, date=date, around=near)
+        return DayMessages(self._archive.store, rules, self._note, self._timetable)
 
     def _note(self, plan: ObservedPlan, rows: Int64Array) -> None:
         """Keep what is known about a day, when a network of it is created."""

@@ -4,7 +4,7 @@ Find the service date of each update of an archive.
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Final
 
 import numpy as np
@@ -29,6 +29,8 @@ from traveltime_lab.transit.timetable import Timetable
 
 #: Reason of a finding.
 MOVED: Final = "start_date a day off the times, such as the calendar date after midnight"
+#: Messages predict at most this far ahead, s (assumed: a day).
+_AHEAD_S: Final = 86_400
 #: Relations of runs that need not be near the times of a trip.
 _OWN_TIMES: Final = (*NEW_TRIPS, DUPLICATED, TRIP_RELATIONS["REPLACEMENT"])
 
@@ -49,6 +51,20 @@ def feed_numbers(timetable: Timetable, feeds: list[str | None]) -> Int64Array:
     names = timetable.feeds["name"].astype(str).tolist()
     numbers = {name: feed_number(names, name) for name in dict.fromkeys(feeds)}
     return np.array([numbers[name] for name in feeds], np.int64)
+
+
+def _without_absurd_times(updates: TripUpdates) -> TripUpdates:
+    """Return updates without times that are long before or after the message, which says the day better."""
+    written = np.where(updates.timestamp != NONE, updates.timestamp, updates.now)
+    written[np.isin(updates.relation, _OWN_TIMES)] = NONE
+    written = np.repeat(written, np.diff(updates.indptr))
+    times = {}
+    for name in ("arrival_time", "departure_time"):
+        time = getattr(updates, name)
+        is_known = (written != NONE) & (time != NONE)
+        since = np.where(is_known, time, 0) - np.where(is_known, written, 0)
+        times[name] = np.where((since < -FARTHEST_S) | (since > _AHEAD_S), NONE, time)
+    return replace(updates, **times)
 
 
 class Dates:
@@ -87,6 +103,7 @@ class Dates:
         left = np.flatnonzero(~is_sure)
         if not left.size:
             return date, is_sure
+        updates = _without_absurd_times(updates)
         reference = reference_times(updates)
         groups: dict[tuple[object, ...], list[int]] = {}
         for u in left.tolist():

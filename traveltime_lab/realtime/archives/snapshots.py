@@ -4,12 +4,15 @@ Read snapshots of GTFS Realtime updates into a store, one after the other.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from traveltime_lab.realtime.archives.dates import Dates
 from traveltime_lab.realtime.archives.store import Store
+from traveltime_lab.realtime.archives.tables import OF_TABLE
 from traveltime_lab.realtime.messages import TripUpdates, joined, trip_updates_of
-from traveltime_lab.realtime.sources import Source
+from traveltime_lab.realtime.sources import NONE, Source
 
 #: Stop updates that are matched at once (assumed: about 50 MB).
 _PER_BATCH = 50_000
@@ -63,4 +66,7 @@ class Snapshots:
         self._parts, self._feeds, self._n = [], [], 0
         dates, is_sure = self._dates.of(updates, feeds)
         self.n_without_date += int(np.count_nonzero(dates < 0))
+        is_table = updates.source == OF_TABLE
+        if is_table.any():
+            updates = replace(updates, timestamp=np.where(is_table, NONE, updates.timestamp))
         self._store.add(updates, feeds, dates, is_sure)

@@ -24,8 +24,8 @@ from traveltime_lab.realtime.messages import TripUpdates
 from traveltime_lab.realtime.predictions import NO_DATA
 from traveltime_lab.realtime.sources import NONE
 
-#: Kinds of rows: a time and a delay of an arrival or departure, or the state of a call.
-_ARRIVAL, _DEPARTURE, _STATE = 0, 1, 2
+#: Kinds of rows: a time and a delay of an arrival or departure, the state of a call, or that of one without data.
+_ARRIVAL, _DEPARTURE, _STATE, _NO_STATE = 0, 1, 2, 3
 #: Columns of the rows of calls, and of those of whole runs.
 _CALL_COLUMNS: Final = ("run", "call", "kind", "when", "time", "delay")
 _HEAD_COLUMNS: Final = ("run", "when", "relation", "delay", "extra", "rows")
@@ -88,7 +88,7 @@ def _last(columns: _Columns, keys: tuple[str, ...]) -> _Columns:
 def _apart(calls: _Columns, sign: int) -> _Columns:
     """Return rows with moments of messages that count from the times in them, for -1, or the other way round, for 1."""
     time, when = calls["time"], calls["when"]
-    is_event = (calls["kind"] != _STATE) & (time != NONE) & (when != NONE)
+    is_event = (calls["kind"] < _STATE) & (time != NONE) & (when != NONE)
     return {**calls, "when": np.where(is_event, when + sign * np.where(is_event, time, 0), when)}
 
 
@@ -260,17 +260,19 @@ class Store:
         call, state = self._places(updates, counts), self._states(updates)
         has_data = updates.stop_relation != NO_DATA
         parts = []
-        for kind, name in ((_ARRIVAL, "arrival"), (_DEPARTURE, "departure")):
+        for event, name in ((_ARRIVAL, "arrival"), (_DEPARTURE, "departure")):
             time, delay = getattr(updates, f"{name}_time"), getattr(updates, f"{name}_delay")
             # Some feeds write 0 for an unknown time.
             time = np.where(time == 0, NONE, time)
             at = np.flatnonzero(has_data & ((time != NONE) | (delay != NONE)))
             # A time takes precedence.
             delay = np.where(time != NONE, NONE, delay)
-            parts.append((owner[at], run[at], call[at], np.full(at.size, kind), when[at], time[at], delay[at]))
+            parts.append((owner[at], run[at], call[at], np.full(at.size, event), when[at], time[at], delay[at]))
         # Stops vanish from the front, which does not change the number of those that follow.
         following = np.repeat(updates.indptr[1:], counts) - np.arange(owner.size)
-        parts.append((owner, run, call, np.full(owner.size, _STATE), when, state, -following))
+        # A message without data takes back no state.
+        kind = np.where(has_data, _STATE, _NO_STATE)
+        parts.append((owner, run, call, kind, when, state, -following))
         names = ("owner", *_CALL_COLUMNS)
         return {name: np.concatenate(column) for name, column in zip(names, zip(*parts, strict=True), strict=True)}
 
@@ -351,6 +353,10 @@ class Store:
         places = self._call_list
         numbers = np.array([place[0] for place in places] or [0], np.int64)
         is_state = calls["kind"] == _STATE
+        every = calls["run"] * len(places) + calls["call"]
+        is_state |= (calls["kind"] == _NO_STATE) & ~np.isin(every, every[is_state])
+        calls = {name: values[np.argsort(every, kind="stable")] for name, values in calls.items()}
+        is_state = is_state[np.argsort(every, kind="stable")]
         run, call, state = (calls[name][is_state] for name in ("run", "call", "time"))
         found = {name: np.full(run.size, NONE) for name in ("time0", "time1", "delay0", "delay1", "when0", "when1")}
         key = run * len(places) + call

@@ -56,6 +56,8 @@ _EVENTS: Final = {
 #: Rows of a trip without a date that are farther apart belong to several runs, s (assumed: half a day).
 _APART_S: Final = 43_200
 _DAY_S: Final = 86_400
+#: The source of updates of tables, whose moments say on which day they are and not when they were written.
+OF_TABLE: Final = -1
 _TIMES: Final = ("arrival", "departure")
 
 
@@ -314,15 +316,16 @@ def _grouped(
         for each in keys:
             is_first[1:] |= each[1:] != each[:-1]
     begins = np.flatnonzero(is_first)
-    rows = kept[order]
-    firsts = rows[begins]
     n = begins.size
-    middle = rows[(begins + np.append(begins[1:], order.size)) // 2] if n else firsts
+    middle = kept[order][(begins + np.append(begins[1:], order.size)) // 2] if n else begins
+    # The last row counts, wherever its time is.
+    rows = kept[order[np.lexsort((order, np.cumsum(is_first)))]]
+    firsts = rows[begins]
     nothing, none = np.full(n, "", object), np.full(n, NONE)
     no_text, no_number = np.full(rows.size, "", object), np.full(rows.size, NONE)
     dates = {value: "" if value < 0 else _date_text(value) for value in np.unique(date[firsts]).tolist()}
     return TripUpdates(
-        source=np.zeros(n, np.int64), now=none, timestamp=np.where(date[firsts] < 0, reference[middle], NONE),
+        source=np.full(n, OF_TABLE), now=none, timestamp=np.where(date[firsts] < 0, reference[middle], NONE),
         entity=nothing, trip_id=texts["trip_id"][firsts], route_id=texts["route_id"][firsts],
         start_time=texts["start_time"][firsts],
         start_date=np.array([dates[value] for value in date[firsts].tolist()], object),
