@@ -362,6 +362,9 @@ TARGETS = [
     Target("ObservedDays.delays", lambda w: tl.observed_days(w.network, pd.DataFrame(
         {"trip_id": ["t"], "date": "2026-03-03", "stop_sequence": 1, "departure_delay": 60}
     )).delays, lambda w: {"by": "hour"}, share=0.3),
+    Target("ObservedDays.select", lambda w: tl.observed_days(w.network, pd.DataFrame(
+        {"trip_id": ["t"], "date": "2026-03-03", "stop_sequence": 1, "departure_delay": 60}
+    )).select, lambda w: {"dates": ["2026-03-03"]}, share=0.3),
     Target("CloseStreets", changing("CloseStreets"), lambda w: {"edges": 0}, share=0.5),
     Target("ReopenStreets", changing("ReopenStreets"), lambda w: {"edges": 0}, share=0.5),
     Target("AddCycleTrack", changing("AddCycleTrack"), lambda w: {"edges": 0}, share=0.5),

@@ -37,7 +37,7 @@ MEMBERS: dict[str, dict[str, list[str]]] = {
     "Fares": {"": ["totals"]},
     "Leg": {"": ["origin", "destination", "way"]},
     "Nominatim": {"": ["geocode", "reverse_geocode"]},
-    "ObservedDays": {"": ["digest", "quality", "findings", "delays", "plot"]},
+    "ObservedDays": {"": ["digest", "select", "quality", "findings", "delays", "plot"]},
     "Route": {"": ["travel_time", "distance", "distance_breakdown", "on_foot", "geometry", "legs_frame"]},
 }
 #: Classes that functions return; the reference leaves out the arguments of the constructor.

@@ -70,6 +70,23 @@ def test_a_mapping_by_date(days: tl.ObservedDays, porto_alegre: tl.Network) -> N
     assert gone() is None
 
 
+def test_some_of_the_days(days: tl.ObservedDays) -> None:
+    some = days.select([DATES[2], dt.date.fromisoformat(DATES[1])])
+    assert [str(date) for date in some] == [*DATES[1:]]
+    assert some.digest == days.digest
+    network = days[DATES[1]]
+    assert some[DATES[1]] is network
+    assert some.quality().equals(days.quality()[1:].reset_index(drop=True))
+    assert {*some.findings()["date"].dropna()} == {pd.Timestamp(DATES[1])}
+    assert DATES[0] not in some
+    assert some.get(DATES[0]) is None
+    assert days.get("nope", 3) == 3
+    with pytest.raises(tl.InputError, match="dates has 2019-05-14, of which there are no observations"):
+        some.select([DATES[0]])
+    with pytest.raises(tl.InputError, match="at least one date"):
+        days.select([])
+
+
 def test_tables(days: tl.ObservedDays) -> None:
     quality = days.quality()
     assert quality["date"].tolist() == [pd.Timestamp(date) for date in DATES]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import tarfile
+import warnings
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,13 @@ import pytest
 from tests.realtime.test_archives import ZONE, findings, posix, small_feed
 from tests.realtime.test_observed_twins import observed, runs_on
 from tests.support import oracles_realtime as twin
-from traveltime_lab.errors import DataError
+from traveltime_lab.errors import DataError, InputError
 from traveltime_lab.readers.gtfs.feed import read_timetable
+from traveltime_lab.realtime.archives import archive
 from traveltime_lab.realtime.archives.archive import read_archive
+from traveltime_lab.realtime.archives.day import DayMessages
+from traveltime_lab.realtime.archives.plan import Rules
+from traveltime_lab.realtime.updates import with_updates
 from traveltime_lab.transit.timetable import Timetable
 
 DATE, NEXT = "20201007", "20201008"
@@ -154,11 +159,11 @@ def test_members_whose_names_begin_with_a_dot_and_slash(timetable: Timetable, fo
             for name, content in contents.items():
                 file.writestr(name, content)
     else:
-        with tarfile.open(path, f"w:{form.rpartition('.')[2].replace('tar', '')}") as archive:
+        with tarfile.open(path, f"w:{form.rpartition('.')[2].replace('tar', '')}") as file:
             for name, content in contents.items():
                 member = tarfile.TarInfo(name)
                 member.size = len(content)
-                archive.addfile(member, io.BytesIO(content))
+                file.addfile(member, io.BytesIO(content))
     assert not read_archive(timetable, path, None, {}).findings
     same(timetable, path, calls("day"))
 
@@ -208,3 +213,117 @@ def test_planned_times_beside_delays(timetable: Timetable) -> None:
     assert read_archive(timetable, given, None, {"departure": "departure_time"}).store.digest() != (
         read_archive(timetable, given, None, {}).store.digest()
     )
+
+
+def test_the_nights_around_a_day_are_observed(timetable: Timetable) -> None:
+    table = pd.concat([calls("day", "eve", "night", late=300 * i, date=f"2020100{6 + i}") for i in (1, 2, 3)])
+    read = read_archive(timetable, table, None, {})
+    alone = observed(timetable, table, "interpolate")
+    for unobserved in ("planned", "drop"):
+        middle = pd.Timestamp(NEXT).toordinal()
+        rules = Rules(middle, "interpolate", unobserved, 43_200, (middle - 1, middle + 1))
+        messages = DayMessages(read.store, rules, lambda plan, rows: None, timetable)
+        found = with_updates(timetable, messages)[0]
+        if unobserved == "planned":
+            assert runs_on(found, NEXT) == runs_on(alone[NEXT], NEXT)
+            # Trips of the evening before, and none that begins in the morning after.
+            for own in (DATE, "20201009"):
+                ours, theirs, planned = (
+                    {run[0]: run[1] for run in runs_on(each, own)} for each in (found, alone[own], timetable)
+                )
+                for trip in ("eve", "night"):
+                    assert ours[trip] == (theirs if own == DATE else planned)[trip]
+                assert ours["day"] == planned["day"]
+                assert ours["day"] != theirs["day"]
+        else:
+            # `again` has frequencies and is not observed.
+            assert {run[0] for run in runs_on(found, NEXT)} == {"day", "eve", "night"}
+            assert {run[0] for run in runs_on(found, DATE)} == {"day", "eve", "night"}
+            # Nothing was observed in the night after, of which trips are kept.
+            assert {run[0] for run in runs_on(found, "20201009")} == {"again", "day", "eve", "night"}
+
+
+@pytest.mark.parametrize("when", ["written", None])
+@pytest.mark.parametrize("gaps", ["interpolate", "propagate"])
+def test_no_data_takes_back_no_skipped_call(timetable: Timetable, when: str | None, gaps: str) -> None:
+    first = update("day", {1: moment("day", 1), 4: {"schedule_relationship": "SKIPPED"}}, DATE)
+    later = update("day", {4: {"schedule_relationship": "NO_DATA"}, 9: moment("day", 9)}, DATE)
+    written = [None, None] if when is None else [moment("day", 1), moment("day", 4)]
+    found = observed(timetable, [message(at, own) for at, own in zip(written, (first, later), strict=True)], gaps)
+    (run,) = (calls for trip, calls in runs_on(found[DATE], DATE) if trip == "day")
+    assert [call[0] for call in run] == ["s1", "s3"]
+    # A later time does.
+    last = message(moment("day", 9), update("day", {4: moment("day", 4)}, DATE))
+    found = observed(timetable, [message(moment("day", 1), first), last], gaps)
+    (run,) = (calls for trip, calls in runs_on(found[DATE], DATE) if trip == "day")
+    assert [call[0] for call in run] == ["s1", "s2", "s3"]
+
+
+@pytest.mark.parametrize("days", [-40, -2, -1, 2, 300])
+def test_an_absurd_time_makes_no_service_day(timetable: Timetable, days: int) -> None:
+    given = [message(moment("day", n), update("day", {n: moment("day", n)})) for n in (1, 4)]
+    absurd = message(moment("day", 9), update("day", {9: moment("day", 9) + days * 86_400}))
+    same(timetable, [*given, absurd], given)
+
+
+def test_the_last_row_counts_without_dates(timetable: Timetable) -> None:
+    table = calls("day")
+    first = table.assign(departure=table["departure"] + 600)
+    same(timetable, pd.concat([first, table]).drop(columns="date"), table)
+    same(timetable, [first.drop(columns="date"), table[:1].drop(columns="date")], pd.concat([first, table[:1]]))
+
+
+def test_the_order_of_members_does_not_matter(timetable: Timetable, tmp_path: Path) -> None:
+    contents = {
+        f"{n}.json": message(None, update("day", {1: moment("day", 1, 60 * n)}, DATE)) for n in range(5)
+    }  # Without times of messages, the last by name counts.
+    found = set()
+    for k, names in enumerate((sorted(contents), sorted(contents, reverse=True), ["2.json", "4.json", "1.json"])):
+        path = tmp_path / f"{k}.tar.xz"
+        with tarfile.open(path, "w:xz") as file:
+            for name in names:
+                member = tarfile.TarInfo(name)
+                member.size = len(contents[name])
+                file.addfile(member, io.BytesIO(contents[name]))
+        same(timetable, path, calls("day", late=240)[:1])
+        found.add(read_archive(timetable, path, None, {}).store.digest())
+    for name, content in contents.items():
+        (tmp_path / "folder").mkdir(exist_ok=True)
+        (tmp_path / "folder" / name).write_bytes(content)
+    assert {read_archive(timetable, tmp_path / "folder", None, {}).store.digest()} == found
+
+
+def test_days_with_few_runs_at_the_edge(timetable: Timetable) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(read_archive(timetable, pd.concat([calls("day"), calls("eve", date=NEXT)]), None, {}).dates) == 2
+        archive._warn_of_edges({1: 50, 2: 100, 3: 60})
+    with pytest.warns(UserWarning, match=r"little of 0001-01-01 \(1 runs\) and 0001-01-03 \(9 runs\); .* 100 runs"):
+        archive._warn_of_edges({1: 1, 2: 100, 3: 9})
+
+
+def test_an_archive_without_trips(timetable: Timetable) -> None:
+    for given in (calls("day")[:0], json.dumps(twin.message([], 1)).encode()):
+        with pytest.raises(DataError, match="no observation of a trip"):
+            read_archive(timetable, given, None, {})
+
+
+def test_tables_that_are_bytes(timetable: Timetable) -> None:
+    same(timetable, calls("day").to_csv(index=False).encode(), calls("day"))
+
+
+def test_stop_sequences_that_are_not_whole(timetable: Timetable) -> None:
+    table = calls("day").astype({"stop_sequence": float})
+    table.loc[1, "stop_sequence"] = 3.6
+    assert findings(read_archive(timetable, table, None, {}))["stop_sequence that is no number"] == 1
+
+
+def test_columns_that_are_there_twice(timetable: Timetable) -> None:
+    table = calls("day")
+    with pytest.raises(InputError, match="several columns 'trip_id'"):
+        read_archive(timetable, pd.concat([table, table[["trip_id"]]], axis=1), None, {})
+
+
+def test_a_feed_that_is_not_there(timetable: Timetable) -> None:
+    with pytest.raises(InputError, match="'nonsense'"):
+        read_archive(timetable, {"feed": calls("day")}, "nonsense", {})

@@ -4,9 +4,10 @@ Networks of past service days, with what was observed on them.
 
 from __future__ import annotations
 
+import copy
 import datetime as dt
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -100,6 +101,13 @@ class ObservedDays(Mapping[dt.date, Network]):
         except InputError:
             return False
 
+    def get(self, key: Any, default: Any = None) -> Any:
+        """Return the network of a date, or a default if there are no observations of it."""
+        try:
+            return super().get(key, default)
+        except InputError:
+            return default
+
     def __getitem__(self, key: Any) -> Network:
         """Return the network of a date, given as a date, a Timestamp or a text such as "2016-05-19"."""
         date = _date_of(key)
@@ -111,6 +119,54 @@ class ObservedDays(Mapping[dt.date, Network]):
             network = self._network._with_messages(self._messages(ordinal, has_nights=True))
             self._alive[ordinal] = network
         return network
+
+    def select(self, dates: Iterable[Any]) -> ObservedDays:
+        """
+        Return some of the days.
+
+        Nothing is read again: networks, `digest` and options are shared, and the nights around a day have the
+        observations of the dates that are left out.
+
+        Parameters
+        ----------
+        dates : iterable of date, Timestamp or str
+            In any order; a `pandas.DatetimeIndex` is one, too.
+
+        Returns
+        -------
+        ObservedDays
+
+        Raises
+        ------
+        InputError
+            If there are no observations of a date, or none is given.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> network = tl.sample_network()
+        >>> trips = network.trips_frame(date="2019-05-14").trip_id
+        >>> late = pd.DataFrame(
+        ...     {
+        ...         "trip_id": trips.iloc[0],
+        ...         "date": ["2019-05-14", "2019-05-15"],
+        ...         "stop_sequence": 1,
+        ...         "departure_delay": 120,
+        ...     }
+        ... )
+        >>> days = tl.observed_days(network, late)
+        >>> days.select(day for day in days if day.day > 14)
+        <ObservedDays: 1 day, 2019-05-15>
+        """
+        chosen = {_date_of(key) for key in items(dates, "dates", "dates")}
+        if unknown := sorted(chosen - {*self._dates}):
+            raise InputError(f"dates has {unknown[0]}, of which there are no observations; there are {self!r}")
+        if not chosen:
+            raise InputError("dates must have at least one date; got none")
+        found = copy.copy(self)
+        found._dates = {day: date for day, date in self._dates.items() if day in chosen}
+        found._alive, found._facts = self._alive, self._facts
+        return found
 
     def _messages(self, date: int, *, has_nights: bool = False) -> DayMessages:
         """Return the observations of a date, and of the nights before and after it."""
@@ -147,8 +203,8 @@ class ObservedDays(Mapping[dt.date, Network]):
         """
         Hash of what the archive says about runs and calls, in hexadecimal digits.
 
-        The order of files and their packing do not matter. Receipts of searches on a day have the `fingerprint` of its
-        network, which depends on the options, too.
+        The order of files and their packing do not matter, unless messages of the same second differ; options do not,
+        either. Receipts of searches on a day have the `fingerprint` of its network, which depends on the options, too.
 
         Returns
         -------
@@ -209,6 +265,9 @@ class ObservedDays(Mapping[dt.date, Network]):
         """
         rows: list[tuple[Any, str, str, str, int, int]] = []
         for (date, file, what, reason), n in self._archive.findings.items():
+            is_left_out = date in self._archive.dates and date not in self._dates.values()
+            if is_left_out:
+                continue
             rows.append((None if date is None else dt.date.fromordinal(date), file, what, reason, n, n))
         for day, date in self._dates.items():
             own = sorted(self._facts_of(date).findings, key=lambda each: -each[2])
@@ -340,7 +399,8 @@ def observed_days(
     Warns
     -----
     UserWarning
-        If fewer than half of the runs of the archive are in the timetable.
+        If fewer than half of the runs of the archive are in the timetable, or the first or last day has less than a
+        tenth of the runs of the day with the most, as the archive begins or ends in it; see `ObservedDays.select`.
 
     See Also
     --------

@@ -27,6 +27,8 @@ from traveltime_lab.transit.timetable import Timetable
 #: With fewer matched runs than this share, the timetable may be a different one, and there is a warning (assumed).
 _FEW: Final = 0.5
 _SHOWN: Final = 3
+#: The first and last day with a smaller share of the runs of the fullest day are parts of days (assumed).
+_EDGE: Final = 0.1
 
 
 @dataclass(frozen=True)
@@ -103,6 +105,7 @@ def read_archive(timetable: Timetable, archive: Any, feed: str | None, columns: 
     DataError
         If nothing can be read, or nothing is about a trip of the timetable.
     """
+    feed_numbers(timetable, [feed])
     reader = _Reader(timetable)
     for item in items_of(archive, feed, reader.note):
         reader.read(item, columns)
@@ -127,6 +130,7 @@ def _matched_dates(timetable: Timetable, reader: _Reader) -> list[int]:
     store, found = reader.store, []
     reasons: Counter[str] = Counter()
     unmatched: dict[str, None] = {}
+    of_day: dict[int, int] = {}
     n_runs = n_matched = 0
     for date in store.dates:
         day = store.day(date)
@@ -135,8 +139,9 @@ def _matched_dates(timetable: Timetable, reader: _Reader) -> list[int]:
         is_matched = (matches.trip >= 0) & (matches.date == date) | is_new
         n_runs += is_matched.size
         n_matched += int(is_matched.sum())
-        if (is_matched & ~is_new).any():
+        if n_own := int((is_matched & ~is_new).sum()):
             found.append(date)
+            of_day[date] = n_own
         own = Counter(matches.reason[u] or "its run is on another service date" for u in np.flatnonzero(~is_matched))
         if not (is_matched & ~is_new).any():
             name = date if 1 <= date <= dt.date.max.toordinal() else None
@@ -145,6 +150,7 @@ def _matched_dates(timetable: Timetable, reader: _Reader) -> list[int]:
         reasons.update(own)
         for u in np.flatnonzero(~is_matched)[: _SHOWN - len(unmatched)].tolist():
             unmatched[str(day.updates.trip_id[u] or day.updates.route_id[u])] = None
+    _warn_of_edges(of_day)
     if found and n_matched >= _FEW * n_runs:
         return found
     first, last = timetable.spans()[0]
@@ -157,10 +163,24 @@ def _matched_dates(timetable: Timetable, reader: _Reader) -> list[int]:
         f"{theirs or 'none'}; trips of the timetable, from {begin} to {end}, such as {ours or 'none'}. Use the "
         "timetable that was in force on the days of the archive"
     )
-    if not n_runs and reader.findings:
+    if not n_runs and not reader.findings:
+        raise DataError("the archive has no observation of a trip; give snapshots with updates of trips, or tables")
+    if not n_runs:
         (_, file, what, reason), n = max(reader.findings.items(), key=lambda each: each[1])
         raise DataError(f"the archive has no run that can be used; most often, of {file}: {reason} ({n:,} {what})")
     if not found:
         raise DataError(text)
     warn(text)
     return found
+
+
+def _warn_of_edges(of_day: dict[int, int]) -> None:
+    """Warn if the first or last day has few runs, given the number by date."""
+    most = max(of_day.values(), default=0)
+    few = [date for date in dict.fromkeys([*of_day][:1] + [*of_day][-1:]) if of_day[date] < _EDGE * most]
+    if few:
+        shown = " and ".join(f"{dt.date.fromordinal(date)} ({of_day[date]:,} runs)" for date in few)
+        warn(
+            f"the archive has little of {shown}; the fullest day has {most:,} runs. It may begin or end in such a day: "
+            "leave it out with days.select(...)"
+        )

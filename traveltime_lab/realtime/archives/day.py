@@ -96,6 +96,7 @@ def _in_night(timetable: Timetable, updates: TripUpdates, date: int, *, is_befor
         trip for trip, own in rows.items() if meets(timetable, np.array(own, np.int64), is_before=is_before).any()
     }
     # Others are late, or new.
+    is_open = np.array([is_before or trip not in rows for trip in updates.trip_id.tolist()], np.bool_)
     owner = np.repeat(np.arange(len(updates)), np.diff(updates.indptr))
     midnight = int(origins(np.array([date + (not is_before)]), np.zeros(1, np.int64), timetable.zones)[0])
     found = np.array([trip in meeting or not trip for trip in updates.trip_id.tolist()], np.bool_)
@@ -103,7 +104,7 @@ def _in_night(timetable: Timetable, updates: TripUpdates, date: int, *, is_befor
     for name in ("arrival", "departure"):
         time, delay = getattr(updates, f"{name}_time"), getattr(updates, f"{name}_delay")
         is_near = (time >= midnight - _ZONES_S) if is_before else (time > 0) & (time < midnight + MORNING_S + _ZONES_S)
-        found[owner[is_near | (is_before & (delay >= late))]] = True
+        found[owner[is_open[owner] & (is_near | (is_before & (delay >= late)))]] = True
     found |= is_before & (updates.delay >= late)
     at: Int64Array = np.flatnonzero(found)
     return at

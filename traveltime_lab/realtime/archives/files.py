@@ -8,6 +8,7 @@ import lzma
 import os
 import re
 import tarfile
+import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -25,6 +26,8 @@ from traveltime_lab.realtime.sources import MOST_BYTES
 _TABLE: Final = re.compile(r"\.(csv|txt|tsv|parquet|pq)(\.(gz|bz2|xz|zst))?$", re.IGNORECASE)
 _TAR: Final = re.compile(r"\.(tar|tar\.(gz|bz2|xz)|tgz|tbz2|txz)$", re.IGNORECASE)
 _ZIP: Final = re.compile(r"\.zip$", re.IGNORECASE)
+#: First lines of tables as text: printable, with a separator.
+_HEADER: Final = re.compile(rb"[^\x00-\x08\x0a-\x1f\x7f]*[,;\t|][^\x00-\x08\x0a-\x1f\x7f]*")
 #: Files that accompany others.
 _BESIDE: Final = re.compile(r"(^|/)(\.|__MACOSX/|readme|licen[cs]e)|\.(md|html|rst)$", re.IGNORECASE)
 _DAMAGED: Final = (
@@ -85,7 +88,8 @@ def _items(given: Any, feed: str | None, note: Callable[[str, str], None], depth
         yield Item("the table", feed, True, lambda: given)
     elif isinstance(given, bytes | bytearray | memoryview):
         content = bytes(given)
-        yield Item("the message", feed, content[:4] == b"PAR1", lambda: content)
+        is_table = content[:4] == b"PAR1" or _is_text_table(content)
+        yield Item("the table" if is_table else "the message", feed, is_table, lambda: content)
     elif callable(getattr(given, "SerializeToString", None)):
         yield Item("the message", feed, False, lambda: given)
     elif isinstance(given, str | os.PathLike):
@@ -105,6 +109,12 @@ def _items(given: Any, feed: str | None, note: Callable[[str, str], None], depth
             "archive must be a folder, a file, bytes, a DataFrame, a list of these or a dict by feed; got "
             f"{type(given).__name__}"
         )
+
+
+def _is_text_table(content: bytes) -> bool:
+    """Return whether bytes begin with the names of columns, as CSV files do."""
+    first = content[:4096].removeprefix(b"\xef\xbb\xbf").split(b"\n")[0].strip(b"\r")
+    return bool(first) and first[:1] not in b"{[" and bool(_HEADER.fullmatch(first))
 
 
 def _of_path(path: Path, feed: str | None, note: Callable[[str, str], None]) -> Iterator[Item]:
@@ -180,6 +190,38 @@ def _of_member(file: zipfile.ZipFile, member: zipfile.ZipInfo) -> Any:
 
 
 def _of_tar(path: Path, name: str, feed: str | None, note: Callable[[str, str], None]) -> Iterator[Item]:
+    """Yield the members by name; those of a file in another order lie in a temporary one meanwhile."""
+    items = _in_tar(path, name, feed, note)
+    if _is_in_order(path):
+        yield from items
+        return
+    with tempfile.TemporaryFile() as file:
+        places = []
+        for item in items:
+            content = item.read()
+            places.append((item, file.tell(), len(content)))
+            file.write(content)
+        for item, begin, size in sorted(places, key=lambda each: each[0].name):
+            file.seek(begin)
+            yield item._replace(read=partial(bytes, file.read(size)))
+
+
+def _is_in_order(path: Path) -> bool:
+    """Return whether the members of a tar file, as far as it can be read, are in the order of their names."""
+    before = ""
+    try:
+        with open_file(path) as raw, tarfile.open(fileobj=raw, mode="r|*") as file:
+            for member in file:
+                if member.isfile() and not _BESIDE.search(own := _plain(member.name)):
+                    if own < before:
+                        return False
+                    before = own
+    except _DAMAGED:
+        return True
+    return True
+
+
+def _in_tar(path: Path, name: str, feed: str | None, note: Callable[[str, str], None]) -> Iterator[Item]:
     most = max(most_unpacked(path.stat().st_size), _MOST_TIMES * path.stat().st_size)
     n_bytes = 0
     try:

@@ -45,6 +45,14 @@ def seconds_in(values: Any) -> tuple[Int64Array, BoolArray]:
     return found, ~good & ~missing
 
 
+def whole_numbers_in(values: Any) -> tuple[Int64Array, BoolArray]:
+    """Return a column as whole numbers, `NONE` where missing, and where something else is given."""
+    found, bad = seconds_in(values)
+    number = pd.to_numeric(pd.Series(values).astype(object), errors="coerce").to_numpy(np.float64, na_value=np.nan)
+    is_part = (found != NONE) & (number != found)
+    return np.where(is_part, NONE, found), bad | is_part
+
+
 def dates_in(values: Any) -> tuple[Int64Array, BoolArray]:
     """Return a column as ordinals of dates, -1 where missing, and where something else is given."""
     series = pd.Series(values)

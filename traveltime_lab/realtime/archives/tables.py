@@ -18,7 +18,7 @@ import pandas as pd
 from traveltime_lab._arrays import BoolArray, Int64Array, ObjectArray
 from traveltime_lab._checks import did_you_mean
 from traveltime_lab.errors import InputError
-from traveltime_lab.realtime.archives.moments import Moments, dates_in, seconds_in
+from traveltime_lab.realtime.archives.moments import Moments, dates_in, seconds_in, whole_numbers_in
 from traveltime_lab.realtime.archives.settle import Settler
 from traveltime_lab.realtime.archives.table_files import chunks_of
 from traveltime_lab.realtime.match import origins, rows_by_text
@@ -97,6 +97,8 @@ class Columns:
             match = next((by_lower[each] for each in others if each in by_lower and by_lower[each] not in taken), None)
             if match is not None:
                 found[key] = match
+        if twice := [column for column in found.values() if table.count(column) > 1]:
+            raise InputError(f"{name} has several columns {twice[0]!r}; rename those that are something else")
         shown = ", ".join(map(repr, table[:12]))
         if "trip_id" not in found and "route_id" not in found:
             raise InputError(f"{name} has no column of trips; name it with columns={{'trip_id': ...}}; it has {shown}")
@@ -171,7 +173,7 @@ class Tables:
         zone = self._zones(texts["trip_id"])
         date, is_void = dates_in(rows["date"]) if "date" in rows else (np.full(n, -1, np.int64), np.zeros(n, np.bool_))
         self._count(name, "date that is none", is_void)
-        sequence, bad = seconds_in(rows["stop_sequence"]) if "stop_sequence" in rows else (np.full(n, NONE), None)
+        sequence, bad = whole_numbers_in(rows["stop_sequence"]) if "stop_sequence" in rows else (np.full(n, NONE), None)
         if bad is not None:
             self._count(name, "stop_sequence that is no number", bad)
         values: dict[str, Int64Array] = {}
