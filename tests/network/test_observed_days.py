@@ -72,6 +72,7 @@ def test_a_mapping_by_date(days: tl.ObservedDays, porto_alegre: tl.Network) -> N
 
 def test_some_of_the_days(days: tl.ObservedDays) -> None:
     some = days.select([DATES[2], dt.date.fromisoformat(DATES[1])])
+    assert [*days.select(pd.DatetimeIndex(DATES[1:]))] == [*some]
     assert [str(date) for date in some] == [*DATES[1:]]
     assert some.digest == days.digest
     network = days[DATES[1]]

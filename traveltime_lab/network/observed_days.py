@@ -7,7 +7,7 @@ from __future__ import annotations
 import copy
 import datetime as dt
 import weakref
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -120,7 +120,7 @@ class ObservedDays(Mapping[dt.date, Network]):
             self._alive[ordinal] = network
         return network
 
-    def select(self, dates: Iterable[Any]) -> ObservedDays:
+    def select(self, dates: Sequence[Any]) -> ObservedDays:
         """
         Return some of the days.
 
@@ -129,7 +129,7 @@ class ObservedDays(Mapping[dt.date, Network]):
 
         Parameters
         ----------
-        dates : iterable of date, Timestamp or str
+        dates : sequence of date, Timestamp or str
             In any order; a `pandas.DatetimeIndex` is one, too.
 
         Returns
@@ -155,7 +155,7 @@ class ObservedDays(Mapping[dt.date, Network]):
         ...     }
         ... )
         >>> days = tl.observed_days(network, late)
-        >>> days.select(day for day in days if day.day > 14)
+        >>> days.select([day for day in days if day.day > 14])
         <ObservedDays: 1 day, 2019-05-15>
         """
         chosen = {_date_of(key) for key in items(dates, "dates", "dates")}
