@@ -242,6 +242,34 @@ def test_only_those_who_give_way_cross() -> None:
     assert crossings(cross(fast, "highway=secondary"))[100] == (2, 0)  # 60 km/h and two lanes, assumed
 
 
+def test_streets_of_other_classes_are_crossed_both_ways() -> None:
+    """Where a street changes its class at the crossing, both of its parts give way."""
+    fast = {"highway": "primary", "maxspeed": "60", "lanes": "6"}
+    for north in ("residential", "unclassified", "living_street", "service", "busway", "cycleway"):
+        streets = [("w", "c", fast), ("c", "e", fast), ("s", "c"), ("c", "n", {"highway": north})]
+        found = crossings(world(PLACES, streets))
+        assert found == {100: (0, 0), 101: (0, 0), 102: (4, 0), 103: (0, 4)}, north
+
+
+def test_only_what_is_on_the_other_side_is_beyond() -> None:
+    """Neither a doubled street nor a driveway beside it, but any of them if it is across."""
+    fast = {"highway": "primary", "maxspeed": "60", "lanes": "6"}
+    places = PLACES | {"y": (300, -400), "z": (300, 400), "x": (-20, -250)}
+    for streets, is_crossed in (
+        ([("s", "c")], False), ([("s", "c"), ("s", "c")], False), ([("s", "c"), ("y", "c")], False),
+        ([("s", "c"), ("s", "x"), ("x", "c")], False), ([("s", "c"), ("z", "c")], True),
+        ([("s", "c"), ("y", "c"), ("c", "n")], True),
+    ):  # fmt: skip
+        used = {place for each in streets for place in each} | set("wce")
+        found = crossings(world({at: places[at] for at in used}, [("w", "c", fast), ("c", "e", fast), *streets]))
+        assert found[102] == (4 if is_crossed else 0, 0), streets
+    # A street that begins at the junction, and one on either side of it.
+    found = crossings(
+        world({at: places[at] for at in "wcsn"}, [("w", "c", fast), ("w", "c", fast), ("s", "c"), ("c", "n")])
+    )
+    assert found[102] == (0, 0)
+
+
 def test_nothing_is_crossed_at_the_end_of_a_street() -> None:
     """A street that ends at another, and one that begins where another ends."""
     fast = {"highway": "primary", "maxspeed": "90"}
@@ -301,11 +329,13 @@ def test_tables_make_the_same_network_and_levels_may_be_changed() -> None:
     columns = ["stress", "stress_forward", "stress_backward", "crossing_stress_forward", "stress_reason"]
     assert changed.loc[102, columns].tolist() == [3, 3, 1, 0, "as given"]
     assert changed.loc[103, "crossing_stress_backward"] == 3
-    for wrong in (5, 2.5, np.nan, 0):
+    for wrong in (5, 2.5, np.nan):
         other["stress_forward"] = other["stress_forward"].astype(float)
         other.loc[other["way_id"] == 102, "stress_forward"] = wrong
         with pytest.raises(InputError, match="stress_forward must have levels from 1 to 4"):
             tl.build_network((nodes, other))
+    other.loc[other["way_id"] == 102, "stress_forward"] = 0  # nothing given
+    assert tl.build_network((nodes, other)).tables.edge_stress.tolist() == network.tables.edge_stress.tolist()
     with pytest.raises(InputError, match="stress_code_backward is missing"):
         tl.build_network((nodes, edges.drop(columns="stress_code_backward")))
     for wrong in (-1, 65_536, 7, None):
@@ -374,18 +404,78 @@ def test_streets_above_the_level_are_closed() -> None:
 
 
 def test_a_crossing_above_the_level_is_not_passed_but_reached() -> None:
-    network = cross("highway=tertiary maxspeed=70 lanes=4 cycleway=track", "highway=residential")
+    busy, tracks = (
+        cross("highway=tertiary maxspeed=70 lanes=4" + more, "highway=residential") for more in ("", " cycleway=track")
+    )
     south, north, west = (0, -100), (0, 100), (-100, 0)
     for most in (None, 4):
-        assert minutes(network, south, north, most) == pytest.approx(40, abs=1)
+        assert minutes(busy, south, north, most) == pytest.approx(40, abs=1)
     for most in (1, 2, 3):
-        assert np.isnan(minutes(network, south, north, most))
-        assert np.isnan(minutes(network, north, south, most))
-        # Up to the crossing, and from the street with priority: neither is crossed.
-        assert minutes(network, (0, -300), (0, -5), most) == pytest.approx(59, abs=1)
-        assert minutes(network, west, south, most) == pytest.approx(40, abs=1)
+        assert np.isnan(minutes(busy, south, north, most))
+        assert np.isnan(minutes(busy, north, south, most))
+        # Up to the crossing, and between both streets: neither is crossed.
+        for network in (busy, tracks):
+            assert minutes(network, (0, -300), (0, -5), most) == pytest.approx(59, abs=1)
+        assert minutes(tracks, west, south, most) == pytest.approx(40, abs=1)
+        assert minutes(tracks, south, west, most) == pytest.approx(40, abs=1)
+        # Along the track, and back from its end.
+        assert minutes(tracks, south, north, most) == pytest.approx(240, abs=1)
+        assert len(tracks.stress_islands(most)) == 1
+        assert len(busy.stress_islands(most)) == 2
     with_signals = cross("highway=tertiary maxspeed=70 lanes=4", "highway=residential", NODE_SIGNALS)
     assert minutes(with_signals, south, north, 1) > 40
+
+
+def test_calm_streets_are_no_islands() -> None:
+    """A point beside a calm street stays there, and no answer is faster, or lost, where more stress is accepted."""
+    network = tl.sample_network()
+    edges = network.edges_frame()
+    middle = shapely.line_interpolate_point(edges.geometry.array, 0.41, normalized=True)
+    is_calm = (edges["stress_forward"] == 1) & (edges["stress_backward"] == 1)
+    points = gpd.GeoSeries(middle[is_calm], crs=4326).sample(400, random_state=7)
+    means: dict[str, Any] = {most: tl.Transportation("cycling", max_stress=most) for most in (1, 2, 3, 4)}
+    away = [tl.snap(network, points, transportation=each)["snap_distance"] for each in means.values()]
+    assert all((each < 1).mean() > 0.9 for each in away)
+    points = points[np.max(away, axis=0) < 1]
+    means["pushed"] = tl.Transportation("cycling", max_stress=1, push_above_stress=True)
+    found = {
+        name: tl.time_filter(network, points.iloc[:25], points, travel_time=14_400, transportation=each,
+                             form="matrix").to_numpy(float)
+        for name, each in means.items()
+    }  # fmt: skip
+    for less, more in ((1, 2), (2, 3), (3, 4), (1, 4), (1, "pushed"), ("pushed", 4)):
+        assert not (found[less] < found[more]).any()
+        assert not (np.isfinite(found[less]) & np.isnan(found[more])).any()
+    assert np.isnan(found[1]).sum() > np.isnan(found[2]).sum()
+
+
+def test_closing_a_street_above_the_level_changes_nothing() -> None:
+    """Points do not move to a street that is closed, and that could not be used before."""
+    network = tl.sample_network()
+    edges = network.edges_frame()
+    busy = edges.index[(edges["stress_forward"] >= 3) & (edges["stress_backward"] >= 3)]
+    beside = gpd.GeoSeries(
+        shapely.line_interpolate_point(edges.geometry[busy[:200]].array, 0.5, normalized=True), crs=4326
+    )
+    ask = {"travel_time": 7200, "transportation": {"type": "cycling", "max_stress": 2}, "form": "matrix"}
+    before = tl.time_filter(network, beside.iloc[:10], beside, **ask)
+    for modes in (("cycling",), ("walking", "cycling", "driving")):
+        closed = network.with_changes(tl.CloseStreets(edges=busy.tolist(), modes=modes))
+        after = tl.time_filter(closed, beside.iloc[:10], beside, **ask)
+        # Crossings of streets without cars are free.
+        assert (after.notna() | before.isna()).all(axis=None)
+        assert after.equals(before) or "driving" in modes
+
+
+def test_exported_graphs_have_times_of_streets_up_to_barred_crossings() -> None:
+    pytest.importorskip("networkx")
+    network = cross("highway=tertiary maxspeed=70 lanes=4 cycleway=track", "highway=residential")
+    for export in (network.to_networkx, network.to_osmnx):
+        with pytest.warns(UserWarning, match="without the 2 crossings above max_stress"):
+            graph = export({"type": "cycling", "max_stress": 2})
+        times = [each for *_, each in graph.edges(data="travel_time")]
+        assert len(times) == 8
+        assert min(times) == 100
 
 
 def test_four_is_no_limit_and_shares_everything() -> None:

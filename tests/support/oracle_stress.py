@@ -20,6 +20,7 @@ WITHOUT_REFUGE = {25: {3: 1, 5: 2, 99: 4}, 30: {3: 1, 5: 2, 99: 4}, 35: {3: 2, 5
 WITH_REFUGE = {25: {3: 1, 5: 1, 99: 2}, 30: {3: 1, 5: 2, 99: 3}, 35: {3: 2, 5: 3, 99: 4}, 99: {3: 3, 5: 4, 99: 4}}
 CLASSES = ["path", "service", "residential", "unclassified", "tertiary", "secondary", "primary", "motorway"]
 SAME = {"living_street": "service", "road": "service", "track": "service", "trunk": "motorway"}
+SAME |= {"busway": "unclassified", "bus_guideway": "unclassified"}
 COLUMN_MPH = {0: 25, 1: 25, 2: 30, 3: 35, 4: 99, 5: 99, 6: 99}
 ACROSS = {1: 3, 2: 5, 3: 99}
 
@@ -34,6 +35,7 @@ class StressOracle:
         for edge, (start, end) in enumerate(zip(tables.edge_from.tolist(), tables.edge_to.tolist(), strict=True)):
             self.at.setdefault(start, []).append(edge)
             self.at.setdefault(end, []).append(edge)
+        self.has_signals = lru_cache(maxsize=None)(self._has_signals)
         self.crossing = lru_cache(maxsize=None)(self._crossing)
 
     def use(self, edge: int) -> dict[str, Any]:
@@ -51,7 +53,8 @@ class StressOracle:
 
     def street(self, d: int) -> int:
         """Return the level of a street; 4 if it is not known."""
-        if self.is_closed_to_cars(d // 2) and self.fact(d, "kind") > 1:
+        is_ridden = not self.use(d // 2)["cycling_access"] & CLOSED_BY_CHANGE
+        if self.is_closed_to_cars(d // 2) and is_ridden and self.fact(d, "kind") > 1:
             return 1
         return self.fact(d, "level") or 4
 
@@ -61,7 +64,7 @@ class StressOracle:
         highway = SAME.get(highway, highway)
         return CLASSES.index(highway) if highway in CLASSES else 0
 
-    def has_signals(self, node: int) -> bool:
+    def _has_signals(self, node: int) -> bool:
         """Return whether there are signals at a node, or for cars within 30 m along streets."""
         if self.t.node_flags[node] & (NODE_SIGNALS | NODE_CROSSING_SIGNALS):
             return True
@@ -79,28 +82,44 @@ class StressOracle:
                     heapq.heappush(waiting, (there, other))
         return False
 
-    def _crossing(self, d: int) -> int:
-        """Return the level of the crossing at the end of a directed edge, 0 if there is none."""
+    def leaving(self, node: int) -> list[int]:
+        """Return the directed edges that begin at a node; a loop begins there twice."""
+        edges = dict.fromkeys(self.at.get(node, []))
+        ends = {0: self.t.edge_from, 1: self.t.edge_to}
+        return [2 * edge + side for edge in edges for side in (0, 1) if ends[side][edge] == node]
+
+    def direction(self, d: int) -> float:
+        """Return the direction in which a directed edge begins, in degrees."""
+        row = slice(self.t.coord_indptr[d // 2], self.t.coord_indptr[d // 2 + 1])
+        line = list(zip(self.t.coord_lng[row].tolist(), self.t.coord_lat[row].tolist(), strict=True))
+        line = line[::-1] if d % 2 else line
+        to = line[1] if line[1] != line[0] else line[-1]
+        return math.degrees(math.atan2(to[1] - line[0][1], to[0] - line[0][0]))
+
+    def across(self, d: int, after: int) -> int:
+        """Return the level of the crossing between two directed edges that follow one another, 0 if there is none."""
         if self.fact(d, "kind") in (0, 1):
             return 0
-        edge = d // 2
-        node = int(self.t.edge_from[edge] if d % 2 else self.t.edge_to[edge])
+        node = int((self.t.edge_from if d % 2 else self.t.edge_to)[d // 2])
         if self.has_signals(node):
             return 0
-        own = self.rank(edge)
-        # A loop ends twice at its node.
-        across, beyond = [], 0
-        for other in self.at[node]:
-            if self.rank(other) <= own:
-                beyond += 1
-            elif (
-                self.fact(2 * other, "width") and not self.is_closed_to_cars(other)
-                and not self.use(other)["is_roundabout"]
-            ):  # fmt: skip
-                across.append(other)
-        if len(across) < 2 or beyond < 2:
-            return 0
         table = WITH_REFUGE if self.t.node_flags[node] & NODE_REFUGE else WITHOUT_REFUGE
-        sides = [side for other in across for side in (2 * other, 2 * other + 1)]
-        ending = [side for side in sides if (self.t.edge_from if side % 2 else self.t.edge_to)[side // 2] == node]
-        return max(table[COLUMN_MPH[self.fact(side, "speed")]][ACROSS[self.fact(side, "width")]] for side in ending)
+        back = self.direction(d ^ 1)
+        to_after = (self.direction(after) - back) % 360
+        levels, sides = [], set()
+        for arm in self.leaving(node):
+            street, ends = arm // 2, arm ^ 1
+            if self.rank(street) <= max(self.rank(d // 2), self.rank(after // 2)):
+                continue
+            if self.is_closed_to_cars(street) or self.use(street)["is_roundabout"] or not self.fact(ends, "width"):
+                continue
+            to_arm = (self.direction(arm) - back) % 360
+            levels.append(table[COLUMN_MPH[self.fact(ends, "speed")]][ACROSS[self.fact(ends, "width")]])
+            if 0 < to_arm != to_after:
+                sides.add(to_arm < to_after)
+        return max(levels) if len(sides) == 2 else 0
+
+    def _crossing(self, d: int) -> int:
+        """Return the level of the worst crossing at the end of a directed edge, 0 if there is none."""
+        node = int((self.t.edge_from if d % 2 else self.t.edge_to)[d // 2])
+        return max(self.across(d, after) for after in self.leaving(node))

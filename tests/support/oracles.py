@@ -63,6 +63,7 @@ class StreetOracle:
     ) -> None:
         self.network = network
         stress = None if max_stress is None else StressOracle(network.tables)
+        self.without_stress = None if max_stress is None else StreetOracle(network, mode)
         #: Speed of walking between points and streets: that of the walker, or 5 km/h.
         self.off_street_kph = own_kph if own_kph is not None and mode.startswith("walking") else 5.0
         self.base = mode.removesuffix("+ferry")
@@ -106,8 +107,8 @@ class StreetOracle:
                 self.is_destination[d] = self.base == "driving" and access == ACCESS_DESTINATION
                 self.is_ferry[d] = bool(use["is_ferry"])
                 self.is_roundabout[d] = bool(use["is_roundabout"])
-        #: Directed edges that lead up to a crossing which is too much.
-        self.stops = {d for d in self.traversal if stress and not pushes and stress.crossing(d) > max_stress}
+        #: Levels of crossings, and the highest one that may be crossed.
+        self.crossings, self.most_crossed = (None, 4) if stress is None or pushes else (stress, max_stress)
         self.leaving: dict[int, list[int]] = {}
         for d in self.traversal:
             self.leaving.setdefault(self.tail(d), []).append(d)
@@ -254,11 +255,11 @@ class StreetOracle:
         """Return the states that may follow, with milliseconds from the start of one edge to that of the next."""
         d, history, entered = state
         found = []
-        if d in self.stops:
-            return []
         for f in self.leaving.get(self.tail(d ^ 1), []):
             ms = self.turn(d, f)
             if ms is None or not self._allowed(history, f):
+                continue
+            if self.crossings and self.crossings.across(d, f) > self.most_crossed:
                 continue
             if entered:
                 # The trip ends in this zone. It goes on to streets that are reached over destination-only streets

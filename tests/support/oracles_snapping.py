@@ -57,7 +57,8 @@ class SnapOracle:
 
     def _find_main(self) -> None:
         """Find the edges that can be left for, and reached from, the main network."""
-        oracle, graph = self.oracle, nx.DiGraph()
+        # Streets that are calm are on an island if they would be one without a limit of stress.
+        oracle, graph = self.oracle.without_stress or self.oracle, nx.DiGraph()
         if oracle.base == "driving":
             graph = oracle.graph
             leaves = {d: [state for state, _ in oracle.successors(oracle.plain(d))] for d in oracle.traversal}
@@ -79,6 +80,8 @@ class SnapOracle:
         from_main, to_main = _reached(graph, main), _reached(graph.reverse(), main)
         self.can_leave = {d // 2 for d, states in leaves.items() if to_main & set(states)}
         self.can_arrive = {d // 2 for d, states in enters.items() if from_main & set(states)}
+        used = {d // 2 for d in self.oracle.traversal}
+        self.can_leave, self.can_arrive = self.can_leave & used, self.can_arrive & used
         self.main = self.can_leave & self.can_arrive
 
     def places(self, x: float, y: float, k: float, edges: set[int]) -> list[Place]:

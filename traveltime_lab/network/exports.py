@@ -60,7 +60,8 @@ def to_networkx(
     Warns
     -----
     UserWarning
-        If the mode has turn costs, turn restrictions or destination-only streets, which the graph cannot hold.
+        If the mode has turn costs, turn restrictions, destination-only streets or crossings above ``max_stress``, which
+        the graph cannot hold.
 
     Raises
     ------
@@ -110,7 +111,8 @@ def to_osmnx(
     Warns
     -----
     UserWarning
-        If the mode has turn costs, turn restrictions or destination-only streets, which the graph cannot hold.
+        If the mode has turn costs, turn restrictions, destination-only streets or crossings above ``max_stress``, which
+        the graph cannot hold.
 
     Raises
     ------
@@ -156,7 +158,8 @@ def to_pandana(
     Warns
     -----
     UserWarning
-        If the mode has turn costs, turn restrictions or destination-only streets, which the graph cannot hold.
+        If the mode has turn costs, turn restrictions, destination-only streets or crossings above ``max_stress``, which
+        the graph cannot hold.
 
     Raises
     ------
@@ -243,6 +246,10 @@ def _arcs(network: NetworkData, transportation: str | Transportation, departure_
             warn(text)
     else:
         # An arc of these modes is a directed edge with the waits at its ends.
+        n_barred = topology.n_states - max(tables.node_lng.size, int(junction.max()) + 1)
+        if n_barred:
+            text = f"the exported graph of {means.type} is without the {n_barred} crossings above max_stress"
+            warn(f"{text}, which it can be ridden across: its times are lower than ours")
         whole_ms = np.zeros(topology.is_open.size, np.int64)
         whole_ms[topology.arc_edge] = primary(graph.weights)
         time_ms = whole_ms[directed]

@@ -62,10 +62,10 @@ def reasons(tables: StreetTables, directed: AnyArray, crossings: UInt8Array) -> 
     -------
     object array of shape (n,)
     """
-    closed = np.repeat(stress.closed_to_cars(tables), 2)[directed]
-    key = tables.edge_stress[directed].astype(np.int64) * 16 + crossings * 2 + closed
+    calmed = np.repeat(stress.is_calmed(tables), 2)[directed]
+    key = tables.edge_stress[directed].astype(np.int64) * 16 + crossings * 2 + calmed
     rows, which = np.unique(key, return_inverse=True)
-    words = [stress.in_words(row >> 4, row >> 1 & 7, is_closed_to_cars=bool(row & 1)) for row in rows.tolist()]
+    words = [stress.in_words(row >> 4, row >> 1 & 7, is_calmed=bool(row & 1)) for row in rows.tolist()]
     return np.array(words, dtype=object)[which]
 
 
@@ -104,7 +104,8 @@ def with_levels_of(tables: StreetTables, edges: Any) -> StreetTables:
         if name not in edges:
             continue
         given = edges[name].to_numpy(np.float64, na_value=np.nan)
-        is_other = (given != before[side::2]) & (before[side::2] > 0)
+        # 0 was written where a direction was closed, or its level not known: nothing is given there.
+        is_other = (given != before[side::2]) & (before[side::2] > 0) & (given != 0)
         wrong = is_other & ~np.isin(given, stress.LEVELS)
         if wrong.any():
             raise ValueError(f"the column {name} must have levels from 1 to 4; got {given[wrong][0]:g}")
@@ -150,14 +151,23 @@ def _islands(tables: StreetTables, most: int) -> Int32Array:
     means = Transportation("cycling", max_stress=most)
     is_open = open_edges(tables, means).reshape(-1, 2).any(axis=1)
     edges = np.flatnonzero(is_open)
-    starts, _ = junction_of_ends(tables, means.base)
-    # The end of a street at a crossing that is too much is a place by itself.
-    ends = np.arange(starts.size) ^ 1
-    is_stopped = stress.junction_levels(tables)[ends] > most
+    starts, node = junction_of_ends(tables, means.base)
+    # Where a crossing is too much, every end of a street is a place by itself, joined to those that one may turn to.
+    turns = stress.crossings(tables)
+    is_apart = np.zeros(tables.node_lng.size, np.bool_)
+    is_apart[node[turns.leaving[turns.level > most]]] = True
+    ways = is_apart[node[turns.leaving]] & (turns.level <= most)
+    ways &= (
+        (starts == node)[turns.leaving] & np.repeat(is_open, 2)[turns.leaving] & np.repeat(is_open, 2)[turns.arriving]
+    )
     first_free = int(starts.max(initial=-1)) + 1
-    starts = np.where(is_stopped, first_free + np.arange(starts.size), starts).astype(np.int32)
-    _, component = weak(starts[2 * edges], starts[2 * edges + 1], first_free + starts.size)
-    _, part = np.unique(component[starts[2 * edges]], return_inverse=True)
+    places = np.where(is_apart[node], first_free + np.arange(starts.size), starts).astype(np.int32)
+    _, component = weak(
+        np.concatenate([places[2 * edges], places[turns.arriving[ways] ^ 1]]),
+        np.concatenate([places[2 * edges + 1], places[turns.leaving[ways]]]),
+        first_free + starts.size,
+    )
+    _, part = np.unique(component[places[2 * edges]], return_inverse=True)
     km = np.bincount(part, weights=tables.edge_length_m[edges])
     rank = np.empty(km.size, np.int32)
     rank[np.argsort(-km, kind="stable")] = np.arange(km.size)

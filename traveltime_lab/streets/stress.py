@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from traveltime_lab._arrays import AnyArray, BoolArray, Int64Array, UInt8Array, UInt16Array
+from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray, Int64Array, UInt8Array, UInt16Array, within_rows
 from traveltime_lab.streets.tables import (
     CLOSED_BY_CHANGE,
     NODE_CROSSING_SIGNALS,
@@ -86,6 +86,8 @@ _RANKS: Final = {
     "secondary": 5,
     "tertiary": 4,
     "unclassified": 3,
+    "busway": 3,
+    "bus_guideway": 3,
     "residential": 2,
     "living_street": 1,
     "service": 1,
@@ -197,7 +199,7 @@ def calmest(*each: Facts) -> Facts:
     return min(each, key=lambda one: one.level())
 
 
-def in_words(code: int, junction: int = 0, *, is_closed_to_cars: bool = False) -> str:
+def in_words(code: int, junction: int = 0, *, is_calmed: bool = False) -> str:
     """
     Return why a directed edge has its level, such as ``"busy traffic, 50 km/h, 1 lane (assumed)"``.
 
@@ -207,13 +209,13 @@ def in_words(code: int, junction: int = 0, *, is_closed_to_cars: bool = False) -
         Number of the directed edge.
     junction : int, default 0
         Level of the crossing at its end; it is named if it is higher than that of the street.
-    is_closed_to_cars : bool, default False
-        Whether a change has closed the street to driving.
+    is_calmed : bool, default False
+        Whether the street is calm because a change has closed it to driving.
     """
     level, known = code & _LEVEL[1], facts(code)
     lanes = ("no centre line", "1 lane in the direction", "2 lanes in the direction", "3 lanes or more")
     words = [KINDS[known.kind]]
-    if is_closed_to_cars and known.kind in _TABLES:
+    if is_calmed and known.kind in _TABLES:
         level, words = 1, ["closed to driving by a change"]
     elif known.kind in _TABLES:
         words.append(_SPEEDS[known.speed] + " (assumed)" * known.speed_assumed)
@@ -240,7 +242,7 @@ def street_levels(tables: StreetTables) -> UInt8Array:
     """
     Return the level of each directed edge without the junction at its end, 0 where it is not known.
 
-    Streets that a change has closed to driving have level 1.
+    Streets that changes have closed to driving, and not to cycling, have level 1.
 
     Returns
     -------
@@ -249,45 +251,117 @@ def street_levels(tables: StreetTables) -> UInt8Array:
     codes = _codes(tables)
     levels = (codes & _LEVEL[1]).astype(np.uint8)
     kind = (codes >> _KIND[0]) & _KIND[1]
-    is_calmed = np.repeat(closed_to_cars(tables), 2) & (kind != GIVEN) & (kind != UNKNOWN)
-    levels[is_calmed] = 1
+    levels[np.repeat(is_calmed(tables), 2) & (kind != GIVEN) & (kind != UNKNOWN)] = 1
     return levels
 
 
 def junction_levels(tables: StreetTables) -> UInt8Array:
     """
-    Return the level of the crossing at the end of each directed edge, 0 where there is none.
-
-    There is one where the edge, and another one beyond, meet both sides of a street with priority, without signals
-    there or within 30 m along streets. Which street has priority follows from the classes. Roundabouts are not crossed,
-    and an edge whose level is given keeps it.
+    Return the level of the worst crossing at the end of each directed edge, 0 where there is none; see `crossings`.
 
     Returns
     -------
     uint8 array of shape (2 * n_edges,)
     """
-    codes, n_nodes = _codes(tables), tables.node_lng.size
-    head = np.empty(codes.size, np.int64)
-    head[0::2], head[1::2] = tables.edge_to, tables.edge_from
+    found = np.zeros(2 * tables.edge_from.size, np.uint8)
+    turns = crossings(tables)
+    np.maximum.at(found, turns.arriving, turns.level)
+    return found
+
+
+class Crossings(NamedTuple):
+    """
+    Ways across junctions where a street with priority is crossed, and all others at these junctions.
+
+    Attributes
+    ----------
+    arriving, leaving : int64 arrays of shape (n,)
+        Directed edges that end at a junction, and those that begin there.
+    level : uint8 array of shape (n,)
+        Level of the crossing, 0 if nothing is crossed.
+    """
+
+    arriving: Int64Array
+    leaving: Int64Array
+    level: UInt8Array
+
+
+def crossings(tables: StreetTables) -> Crossings:
+    """
+    Return the ways across junctions without signals, there or within 30 m along streets, that cross a street.
+
+    A street is crossed if it has priority over both edges, by their classes, and leads away from the junction between
+    them on either side. Whoever turns onto a street, or off it, does not cross it. Roundabouts are not crossed, and
+    after an edge whose level is given nothing is.
+    """
+    codes = _codes(tables)
+    n_nodes = tables.node_lng.size
+    tail = np.stack([tables.edge_from, tables.edge_to], axis=1).ravel()
     rank = np.repeat(ranks(tables), 2)
+    # Facts of the streets to cross are those of the direction that ends at the junction.
     width = ((codes >> _WIDTH[0]) & _WIDTH[1]).astype(np.int64)
     width[np.repeat(closed_to_cars(tables), 2)] = 0
     row = np.clip(((codes >> _SPEED[0]) & _SPEED[1]).astype(np.int64), 1, 4) - 1
-    refuge = ((tables.node_flags[head] & NODE_REFUGE) != 0).astype(np.int64)
-    level = np.where(width > 0, _CROSSINGS[refuge, row, np.maximum(width, 1) - 1], 0)
-    is_crossed = (width > 0) & ~np.repeat(tables.uses["is_roundabout"].to_numpy()[tables.edge_use], 2)
-    found = np.zeros(codes.size, np.uint8)
-    for own in range(max(_RANKS.values())):
-        above = is_crossed & (rank > own)
-        highest = np.zeros(n_nodes, np.uint8)
-        np.maximum.at(highest, head[above], level[above].astype(np.uint8))
-        continues = (np.bincount(head[above], minlength=n_nodes) >= 2) & (
-            np.bincount(head[rank <= own], minlength=n_nodes) >= 2
-        )
-        mine = rank == own
-        found[mine] = np.where(continues, highest, 0)[head[mine]]
-    kind = (codes >> _KIND[0]) & _KIND[1]
-    found[_has_signals(tables)[head] | (kind == GIVEN) | (kind == UNKNOWN)] = 0
+    refuge = ((tables.node_flags & NODE_REFUGE) != 0).astype(np.int64)[tail[np.arange(tail.size) ^ 1]]
+    level = np.where(width > 0, _CROSSINGS[refuge, row, np.maximum(width, 1) - 1], 0).astype(np.uint8)
+    level[np.repeat(tables.uses["is_roundabout"].to_numpy()[tables.edge_use], 2)] = 0
+    level = level.reshape(-1, 2)[:, ::-1].ravel()  # of the edge that begins at the junction
+    is_arm = level > 0
+    most = np.full(n_nodes, -1, np.int64)
+    np.maximum.at(most, tail[is_arm], rank[is_arm])
+    gives_way = rank < most[tail]
+    at_node = (np.bincount(tail[is_arm], minlength=n_nodes) >= 2) & ~_has_signals(tables)
+    at_node &= np.bincount(tail[gives_way], minlength=n_nodes) >= 2
+    begins = np.flatnonzero(at_node[tail])
+    begins = begins[np.argsort(tail[begins], kind="stable")]
+    # Every pair of edges at a junction, then every street there that has priority over both.
+    first, second = _pairs(tail[begins])
+    one, other = begins[first], begins[second]
+    pair, arm = _pairs_with(tail[one], tail[begins])
+    arm = begins[arm]
+    over = is_arm[arm] & (rank[arm] > np.maximum(rank[one], rank[other])[pair])
+    pair, arm = pair[over], arm[over]
+    turn = _directions(tables)
+    to_arm, to_other = ((turn[each] - turn[one[pair]]) % (2 * np.pi) for each in (arm, other[pair]))
+    is_inside, is_outside = (to_arm > 0) & (to_arm < to_other), to_arm > to_other
+    inside, outside = (np.bincount(pair[side], minlength=one.size) > 0 for side in (is_inside, is_outside))
+    found = np.zeros(one.size, np.uint8)
+    np.maximum.at(found, pair, level[arm])
+    arriving = one ^ 1
+    kind = ((codes >> _KIND[0]) & _KIND[1])[arriving]
+    found[~(inside & outside) | (kind == GIVEN) | (kind == UNKNOWN)] = 0
+    crossed = np.zeros(n_nodes, np.bool_)
+    crossed[tail[one[found > 0]]] = True
+    kept = crossed[tail[one]]
+    return Crossings(arriving[kept], other[kept], found[kept])
+
+
+def _pairs(group: AnyArray) -> tuple[Int64Array, Int64Array]:
+    """Return the positions of all pairs of members of a group, given the sorted groups of members."""
+    return _pairs_with(group, group)
+
+
+def _pairs_with(group: AnyArray, sorted_groups: AnyArray) -> tuple[Int64Array, Int64Array]:
+    """Return positions of items and of the members of their groups, given the groups of both."""
+    start, stop = (np.searchsorted(sorted_groups, group, side=side) for side in ("left", "right"))
+    counts = stop - start
+    return np.repeat(np.arange(group.size), counts), np.repeat(start, counts) + within_rows(counts)
+
+
+def _directions(tables: StreetTables) -> FloatArray:
+    """
+    Return the direction in which each directed edge begins, in radians in the plane of longitude and latitude.
+
+    Their order around a junction is that on the ground.
+    """
+    first, last = tables.coord_indptr[:-1], tables.coord_indptr[1:] - 1
+    found = np.empty(2 * first.size)
+    for side, (here, following, far) in enumerate(((first, first + 1, last), (last, last - 1, first))):
+        dx, dy = (each[following] - each[here] for each in (tables.coord_lng, tables.coord_lat))
+        is_point = (dx == 0) & (dy == 0)
+        dx, dy = (np.where(is_point, each[far] - each[here], step)
+                  for each, step in ((tables.coord_lng, dx), (tables.coord_lat, dy)))  # fmt: skip
+        found[side::2] = np.arctan2(dy, (dx + 180.0) % 360.0 - 180.0)
     return found
 
 
@@ -309,7 +383,21 @@ def _codes(tables: StreetTables) -> UInt16Array:
 
 def closed_to_cars(tables: StreetTables) -> BoolArray:
     """Return which edges a change has closed to driving."""
-    return np.asarray(((tables.uses["driving_access"].to_numpy() & CLOSED_BY_CHANGE) != 0)[tables.edge_use])
+    return _closed(tables, "driving")
+
+
+def is_calmed(tables: StreetTables) -> BoolArray:
+    """
+    Return which edges are calm because a change has closed them to driving.
+
+    Those that are closed to cycling, too, keep their levels: points must not move to streets that were above the level.
+    """
+    return closed_to_cars(tables) & ~_closed(tables, "cycling")
+
+
+def _closed(tables: StreetTables, mode: str) -> BoolArray:
+    """Return which edges a change has closed to a mode."""
+    return np.asarray(((tables.uses[f"{mode}_access"].to_numpy() & CLOSED_BY_CHANGE) != 0)[tables.edge_use])
 
 
 def _has_signals(tables: StreetTables) -> BoolArray:

@@ -130,21 +130,55 @@ def build_topology(
     if transportation.street.has_turns:
         whole = _topology_of_edges(tables, is_open, frame, is_left_hand=is_left_hand, holds=holding(tables, timed))
     else:
-        whole = _topology_of_nodes(tables, is_open, _passed(tables, is_open, transportation), transportation.base)
+        whole = _topology_of_nodes(tables, is_open, _barred(tables, is_open, transportation), transportation.base)
+    if transportation.stress_limit is not None:
+        whole = _on_streets_of(whole, build_topology(
+            tables, replace(transportation, max_stress=None, push_above_stress=False), frame,
+            is_left_hand=is_left_hand, timed=timed,
+        ))  # fmt: skip
     closed = is_open & ~open_edges(tables, transportation)
     return _without(whole, closed) if closed.any() else whole
 
 
-def _passed(tables: StreetTables, is_open: BoolArray, transportation: Transportation) -> BoolArray:
+def _on_streets_of(calm: Topology, every: Topology) -> Topology:
     """
-    Return the open directed edges that may be left at their ends.
+    Return a topology of calm streets with the islands of all streets.
 
-    The others lead up to a crossing of too much stress: places on them are reached, and those beyond are not.
+    A calm street that busy ones surround is no island: a point there would be moved to another one across these.
     """
+    used = calm.is_open[0::2] | calm.is_open[1::2]
+    return replace(calm, can_leave=every.can_leave & used, can_arrive=every.can_arrive & used)
+
+
+class _Barred(NamedTuple):
+    """
+    What may follow directed edges after which something may not, because a crossing is of too much stress.
+
+    Attributes
+    ----------
+    edges : int64 array of shape (n_barred,)
+        The directed edges, in ascending order.
+    before, after : int64 arrays of shape (n_ways,)
+        Directed edges, of which the first are positions in `edges`, that may follow one another.
+    """
+
+    edges: Int64Array
+    before: Int64Array
+    after: Int64Array
+
+
+def _barred(tables: StreetTables, is_open: BoolArray, transportation: Transportation) -> _Barred:
+    """Return the open directed edges at whose ends there is a crossing of too much stress."""
     most = transportation.stress_limit
     if most is None or transportation.push_above_stress:
-        return is_open
-    return is_open & (stress.junction_levels(tables) <= most)
+        return _Barred(*(np.zeros(0, np.int64),) * 3)
+    found = stress.crossings(tables)
+    start, node = junction_of_ends(tables, transportation.base)
+    here = is_open[found.arriving] & is_open[found.leaving] & (start == node)[found.leaving]
+    arriving, leaving, is_above = found.arriving[here], found.leaving[here], found.level[here] > most
+    edges = np.unique(arriving[is_above])
+    allowed = ~is_above & np.isin(arriving, edges)
+    return _Barred(edges, np.searchsorted(edges, arriving[allowed]), leaving[allowed])
 
 
 def _without(whole: Topology, closed: BoolArray) -> Topology:
@@ -207,30 +241,37 @@ def junction_of_ends(tables: StreetTables, base: str) -> tuple[Int32Array, Int32
     return junction, node
 
 
-def _topology_of_nodes(tables: StreetTables, is_open: BoolArray, is_passed: BoolArray, base: str) -> Topology:
+def _topology_of_nodes(tables: StreetTables, is_open: BoolArray, barred: _Barred, base: str) -> Topology:
     """
     Build a graph whose states are nodes; a node that blocks the mode is split into one state per street.
 
-    Open edges that are not passed are entered, but not left at their ends.
+    Edges after which a crossing is barred lead to a state of their own, with arcs to the edges that may follow.
     """
     state_at_start, tail = junction_of_ends(tables, base)
-    n_states = max(tables.node_lng.size, int(state_at_start.max(initial=-1)) + 1)
-    edges = np.flatnonzero(is_passed).astype(np.int32)
-    source = state_at_start[edges]
-    target = state_at_start[edges ^ 1]
-    head = tail[edges ^ 1]
+    first_added = max(tables.node_lng.size, int(state_at_start.max(initial=-1)) + 1)
+    n_states = first_added + barred.edges.size
+    edges = np.flatnonzero(is_open).astype(np.int32)
+    state_at_end = state_at_start[np.arange(state_at_start.size) ^ 1]
+    state_at_end[barred.edges] = first_added + np.arange(barred.edges.size)
+    # A plain arc for each edge, then those from the states of barred crossings.
+    arc_edge = np.concatenate([edges, barred.after]).astype(np.int32)
+    source = np.concatenate([state_at_start[edges], first_added + barred.before]).astype(np.int32)
+    target = state_at_end[arc_edge]
+    head = tail[arc_edge ^ 1]
     extra_ms = np.where((tables.node_flags[head] & NODE_SIGNALS) != 0, round(costs.SIGNAL_S * 1000), 0).astype(np.int64)
     is_ferry = np.repeat(tables.uses["is_ferry"].to_numpy()[tables.edge_use], 2)
-    lands = np.zeros(n_states, np.bool_)
-    lands[source[~is_ferry[edges]]] = True
-    lands[target[~is_ferry[edges]]] = True
-    boards = is_ferry[edges] & lands[source]
+    lands = np.zeros(first_added, np.bool_)
+    lands[state_at_start[edges[~is_ferry[edges]]]] = True
+    lands[state_at_start[edges[~is_ferry[edges]] ^ 1]] = True
+    boards = is_ferry[arc_edge] & lands[state_at_start[arc_edge]]
     exit_arc_of_edge = np.arange(edges.size, dtype=np.int64)
+    # Plain states come first at each edge.
+    entry_edge = np.argsort(arc_edge, kind="stable")
     return _finish(
         is_open,
-        _Arcs(source, target, edges, extra_ms, boards),
-        (indptr_of(is_open), state_at_start[is_open]),
-        (indptr_of(is_passed), exit_arc_of_edge),
+        _Arcs(source, target, arc_edge, extra_ms, boards),
+        (indptr_of_rows(arc_edge, is_open.size), source[entry_edge]),
+        (indptr_of(is_open), exit_arc_of_edge),
         np.full(n_states, -1, np.int32),
         chains(is_open, state_at_start, n_states),
     )

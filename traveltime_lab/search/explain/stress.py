@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -101,11 +102,14 @@ def _streets_above(tables: StreetTables, pieces: Sequence[Piece], most: int) -> 
 
 def _crossings_above(tables: StreetTables, pieces: Sequence[Piece], most: int) -> list[dict[str, Any]]:
     """Return the crossings that a route passes and that are above a level: name of the street, place and level."""
-    levels = stress.junction_levels(tables)
+    turns = stress.crossings(tables)
+    is_above = turns.level > most
+    ways = zip(turns.arriving[is_above].tolist(), turns.leaving[is_above].tolist(), strict=True)
+    levels = dict(zip(ways, turns.level[is_above].tolist(), strict=True))
     found = []
-    for piece in pieces[:-1]:
-        level = int(levels[piece.directed])
-        if level <= most:
+    for piece, following in pairwise(pieces):
+        level = levels.get((piece.directed, following.directed), 0)
+        if not level:
             continue
         edge = piece.directed // 2
         node = int(tables.edge_from[edge] if piece.directed % 2 else tables.edge_to[edge])
