@@ -99,10 +99,41 @@ def test_new_streets_have_the_levels_of_their_class(tmp_path: Path) -> None:
     for speeds, highway, level in (
         ({"cycling": 15}, "cycleway", 1), ({"cycling": 15, "driving": 50}, "primary", 4),
         ({"cycling": 15, "driving": 30}, "residential", 1), ({"cycling": 15, "driving": 50}, "tertiary_link", 3),
-        ({"cycling": 15, "driving": 50}, "new kind", 1),
+        ({"cycling": 15, "driving": 50}, "new kind", 2), ({"cycling": 15}, "primary", 1),
+        ({"cycling": 15, "driving": 90}, "residential", 3), ({"cycling": 15, "driving": 60}, "cycleway", 3),
     ):  # fmt: skip
         added = network.with_changes(tl.AddStreet(line, speeds, highway=highway, joins="ends")).edges_frame()
         assert added["stress_forward"].iloc[-1] == level, highway
+
+
+def test_speeds_of_cars_decide_levels_as_limits_in_data_do(tmp_path: Path) -> None:
+    network = built(tmp_path)
+    for kph in (20, 30, 50, 70, 100):
+        ways = [1, 2, 3, 4, 6]
+        changed = network.with_changes(tl.SetSpeed(ways=ways, modes="driving", kph=kph)).edges_frame()
+        tags = dict.fromkeys(ways, f"maxspeed={kph}")
+        edited = built(tmp_path, tags).edges_frame()
+        columns = [name for name in edited if "stress" in name and "code" not in name and "reason" not in name]
+        assert changed[columns].reset_index(drop=True).equals(edited[columns].reset_index(drop=True)), kph
+    zone = network.with_changes(tl.SetSpeed(ways=6, modes="driving", factor=0.6)).edges_frame()
+    assert set(zone.loc[zone["way_id"] == 6, "stress_forward"]) == {2}
+    for change in ({"modes": "cycling", "kph": 20}, {"modes": "driving", "factor": 0.99}):
+        same = network.with_changes(tl.SetSpeed(ways=[1, 2, 3], **change))  # type: ignore[arg-type]
+        np.testing.assert_array_equal(same.tables.edge_stress, network.tables.edge_stress)
+
+
+def test_tracks_along_streets_of_buses_and_none_along_those_without_cyclists(tmp_path: Path) -> None:
+    for tags in ("access=no bus=yes bicycle=yes maxspeed=60", "access=no bus=yes bicycle=yes oneway=yes maxspeed=60"):
+        network = built(tmp_path, {2: tags}).with_changes(tl.AddCycleTrack(ways=2))
+        edited = built(tmp_path, {2: f"{tags} cycleway=track"})
+        np.testing.assert_array_equal(network.tables.edge_stress, edited.tables.edge_stress)
+    network = built(tmp_path, {1: "bicycle=no"})
+    for direction in ("both", "backward"):
+        tracks = network.with_changes(tl.AddCycleTrack(ways=[1, 2], direction=direction))
+        fact = tracks.report()["changes"]["1. AddCycleTrack"]
+        assert fact.startswith("2 edges, 0.88 km, cycle tracks built")
+        assert fact.endswith("; none along 2 edges, 1.11 km, which cyclists may not use")
+        assert set(tracks.edges_frame().query("way_id == 1")["stress"]) == {0}
 
 
 def test_towns_without_tags_need_levels() -> None:

@@ -338,11 +338,13 @@ def test_tables_make_the_same_network_and_levels_may_be_changed() -> None:
     assert tl.build_network((nodes, other)).tables.edge_stress.tolist() == network.tables.edge_stress.tolist()
     with pytest.raises(InputError, match="stress_code_backward is missing"):
         tl.build_network((nodes, edges.drop(columns="stress_code_backward")))
-    for wrong in (-1, 65_536, 7, None):
+    for wrong in (-1, 65_536, 7, None, edges["stress_code_forward"] + 0.5):
         with pytest.raises(InputError, match="stress"):
             tl.build_network((nodes, edges.assign(stress_code_forward=wrong)))
     without = edges.drop(columns=[name for name in edges if "stress" in name])
     assert "stress" not in tl.build_network((nodes, without)).edges_frame()
+    with pytest.raises(InputError, match="stress_forward needs stress_code_forward and stress_code_backward"):
+        tl.build_network((nodes, without.assign(stress_forward=2)))
 
 
 def test_tables_without_classes_have_no_levels() -> None:

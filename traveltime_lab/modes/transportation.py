@@ -137,8 +137,8 @@ class Transportation:
         ``headways="random"`` only: the draws are functions of this number, from 0 to 4,294,967,295.
     max_stress : {1, 2, 3, 4}, optional
         Cycling types: the highest level of traffic stress that is accepted; see `Network.edges_frame`. Streets above it
-        are closed, and so are crossings above it without signals: one gets as far as the crossing, and may turn there. By default, and with
-        4, all streets are open. Streets whose level is not known count as 4.
+        are closed, and so are crossings above it without signals: one gets as far as the crossing, and may turn there.
+        By default, and with 4, all streets are open. Streets whose level is not known count as 4.
     push_above_stress : bool, default False
         `max_stress` only: whether bicycles are pushed along streets and across crossings above it, at 4 km/h where
         walking is possible (assumed).

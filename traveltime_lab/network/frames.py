@@ -82,8 +82,8 @@ def edges_frame(self: NetworkData) -> gpd.GeoDataFrame:
     of crossing a busier street without signals at its end (0 for none), ``stress`` is the highest of them, and
     ``stress_reason`` says what it follows from. 0 is for directions that are closed to cycling, and for streets of
     which nothing is known. ``stress_code_forward`` and ``_backward`` are the facts as numbers. A level of 1 to 4 that
-    is changed in ``stress_forward`` or ``stress_backward`` is that of a network built from the tables; 0, and changes in
-    the other columns of stress, are ignored.
+    is changed in ``stress_forward`` or ``stress_backward`` is that of a network built from the tables; 0, and changes
+    in the other columns of stress, are ignored.
 
     Turn restrictions, water, time zone and attribution are in ``attrs``. ``build_network((nodes, edges))`` makes a
     network of both tables again. Rows may be removed and values changed, but the index of each table names its

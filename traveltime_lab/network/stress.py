@@ -88,14 +88,20 @@ def codes_of(edges: Any) -> dict[str, AnyArray]:
     if missing:
         raise ValueError(f"the column {missing[0]} is missing")
     for name in names:
-        if not edges[name].between(0, 2**16 - 1).all():
-            raise ValueError(f"the column {name} has values that are missing or not from 0 to 65535")
+        if not (edges[name].between(0, 2**16 - 1) & (edges[name] % 1 == 0)).all():
+            raise ValueError(f"the column {name} has values that are missing, or no whole numbers from 0 to 65535")
     return {"edge_stress": np.column_stack([edges[name].to_numpy(np.uint16) for name in names]).ravel()}
 
 
 def with_levels_of(tables: StreetTables, edges: Any) -> StreetTables:
     """Return tables with the levels that a user has changed in a table of edges; raise ValueError for wrong ones."""
     if not tables.has_stress:
+        given = [f"stress_{way}" for way in _WAYS if f"stress_{way}" in edges]
+        if given:
+            raise ValueError(
+                f"the column {given[0]} needs stress_code_forward and stress_code_backward of edges_frame() beside it; "
+                "tables of a network that was saved without levels have none: build it again from OpenStreetMap data"
+            )
         return tables
     before = _shown(tables, stress.street_levels(tables))
     codes = tables.edge_stress.copy()

@@ -318,7 +318,9 @@ def _appended(
     counts = [len(line) for line in lines]
     arrays = t.optional_arrays(np.concatenate([np.arange(t.edge_from.size), np.full(n, -1)]))
     if t.has_stress:
-        arrays["edge_stress"][2 * t.edge_from.size :] = _stress_of(change)
+        arrays["edge_stress"][2 * t.edge_from.size :] = stress.new_street(
+            change.highway, change.speeds.get("driving", 0.0), is_oneway=bool(change.oneway)
+        )
     return replace(
         t,
         edge_from=np.concatenate([t.edge_from, [start for start, _, _ in pieces]]).astype(np.int32),
@@ -334,11 +336,3 @@ def _appended(
         names=names,
         **arrays,
     )
-
-
-def _stress_of(change: AddStreet) -> int:
-    """Return the number of a new street for ``edge_stress``: what is assumed for its class, if cars drive there."""
-    usual = stress.CLASSES.get(change.highway.removesuffix("_link"))
-    if usual is None or not change.speeds.get("driving"):
-        return stress.Facts(stress.PATH).packed()
-    return usual.usual(is_oneway=bool(change.oneway)).packed()

@@ -182,7 +182,7 @@ class SetSpeed(OfModes):
     Give streets other speeds.
 
     Directions that are closed to a mode remain closed. Speeds for driving are those of free flow, which searches reduce
-    by the congestion of the hour.
+    by the congestion of the hour. The level of traffic stress for cycling follows them.
 
     Parameters
     ----------
@@ -240,7 +240,8 @@ class AddCycleTrack(Selection):
     Build cycle tracks along streets: their traffic stress becomes 1, whatever it was.
 
     Crossings stay as they are, and so do speeds. A network with the change equals one of OpenStreetMap data in which
-    the streets have the tag ``cycleway=track``.
+    the streets have the tag ``cycleway=track``. Where cyclists may not go at all, such as on motorways, nothing is
+    built; reports say so.
 
     Parameters
     ----------
@@ -301,8 +302,8 @@ class AddStreet(Change):
         Whether to join all streets that the line crosses or touches, or those at its ends only, as for a bridge or a
         tunnel.
     highway : str, default "unclassified"
-        Class of the street, a value of OpenStreetMap's tag ``highway``. It decides the congestion, and how maps draw
-        the street.
+        Class of the street, a value of OpenStreetMap's tag ``highway``. It decides the congestion, the
+        traffic stress for cycling, together with the speed of driving, and how maps draw the street.
     name : str, default ""
         Name of the street, also for reports.
 

@@ -29,6 +29,7 @@ from traveltime_lab.scenarios.street_changes import (
 from traveltime_lab.streets import stress
 from traveltime_lab.streets.tables import ACCESS_NO, CLOSED_BY_CHANGE, StreetTables
 
+_OTHER = {"forward": "backward", "backward": "forward"}
 #: Changes of streets.
 KINDS = (CloseStreets, ReopenStreets, SetSpeed, AddCycleTrack, AddStreet)
 
@@ -60,9 +61,16 @@ def apply(tables: StreetTables, change: Change) -> tuple[StreetTables, str]:
         how = f"factor {change.factor:g}" if change.kph is None else f"{change.kph:g} km/h"
         done = f"{how} for {_and(change.modes)}"
         changed, is_other = with_uses(tables, chosen, lambda uses: _with_speeds(uses, change))
+        if "driving" in change.modes:
+            changed = _with_stress_of_speeds(changed, np.flatnonzero(is_other), change.factor)
     elif isinstance(change, AddCycleTrack):
         done = "cycle tracks built" + ("" if change.direction == "both" else f" {change.direction}")
-        changed, is_other = _with_tracks(tables, chosen, change)
+        ridden = chosen[_is_ridden(tables)[chosen]]
+        changed, is_other = _with_tracks(tables, ridden, change)
+        left = np.zeros(tables.edge_from.size, np.bool_)
+        left[np.setdiff1d(chosen, ridden)] = True
+        if left.any():
+            done += f"; none along {_counted(tables, left)}, which cyclists may not use"
     else:
         assert isinstance(change, OfModes)
         closes = isinstance(change, CloseStreets)
@@ -137,6 +145,32 @@ def _numbered(edge_use: AnyArray, n_before: int) -> tuple[Int64Array, Int64Array
     return rows, number[edge_use]
 
 
+def _with_stress_of_speeds(tables: StreetTables, edges: IndexArray, factor: float | None) -> StreetTables:
+    """Return tables with the levels of traffic stress that follow from the speeds of cars on some edges."""
+    if not tables.has_stress or not edges.size:
+        return tables
+    codes = tables.edge_stress.reshape(-1, 2).copy()
+    uses = tables.uses.iloc[tables.edge_use[edges]]
+    kph = uses[["driving_kph_forward", "driving_kph_backward"]].to_numpy(np.float64)
+    # Against a one-way street, cyclists meet its cars.
+    kph = np.where(kph > 0, kph, kph[:, ::-1])
+    before = zip(codes[edges].tolist(), kph.tolist(), uses["highway"], strict=True)
+    codes[edges] = [
+        [stress.with_speed(code, speed, highway, factor) if speed > 0 else code
+         for code, speed in zip(both, speeds, strict=True)]
+        for both, speeds, highway in before
+    ]  # fmt: skip
+    return replace(tables, edge_stress=codes.ravel()) if (codes.ravel() != tables.edge_stress).any() else tables
+
+
+def _is_ridden(tables: StreetTables) -> BoolArray:
+    """Return which edges are open to cycling in a direction, those that a change has closed among them."""
+    uses = tables.uses
+    allowed = (uses["cycling_access"].to_numpy() & ~np.uint8(CLOSED_BY_CHANGE)) != ACCESS_NO
+    moves = (uses["cycling_kph_forward"].to_numpy() > 0) | (uses["cycling_kph_backward"].to_numpy() > 0)
+    return np.asarray((allowed & moves)[tables.edge_use])
+
+
 def _with_tracks(tables: StreetTables, edges: IndexArray, change: AddCycleTrack) -> tuple[StreetTables, BoolArray]:
     """Return tables with cycle tracks along some edges, and which edges have other stress or uses than before."""
     if not tables.has_stress:
@@ -149,7 +183,11 @@ def _with_tracks(tables: StreetTables, edges: IndexArray, change: AddCycleTrack)
     for side, way in enumerate(("forward", "backward")):
         if change.direction not in ("both", way):
             continue
-        is_driven = (tables.uses[f"driving_kph_{way}"].to_numpy() > 0)[tables.edge_use[edges]]
+        ways = {mode: tables.uses[[f"{mode}_kph_{each}" for each in (way, _OTHER[way])]].to_numpy() > 0
+                for mode in ("driving", "cycling")}  # fmt: skip
+        # Streets of buses alone have the directions of cyclists.
+        is_driven = np.where(ways["driving"].any(axis=1), ways["driving"][:, 0], ways["cycling"][:, 0])
+        is_driven = is_driven[tables.edge_use[edges]]
         rows = edges if change.direction == way else edges[is_driven]
         codes[rows, side] = stress.with_track(codes[rows, side])
         if change.direction == way:
@@ -160,7 +198,7 @@ def _with_tracks(tables: StreetTables, edges: IndexArray, change: AddCycleTrack)
 
 def _opened(uses: pd.DataFrame, way: str) -> pd.DataFrame:
     """Return uses that are open to cycling in a direction, at the speed of the other one."""
-    own, other = (f"cycling_kph_{each}" for each in (way, "backward" if way == "forward" else "forward"))
+    own, other = f"cycling_kph_{way}", f"cycling_kph_{_OTHER[way]}"
     uses[own] = np.where(uses[own] > 0, uses[own], uses[other])
     return uses
 

@@ -30,6 +30,8 @@ from traveltime_lab.streets.tables import (
 LEVELS: Final = (1, 2, 3, 4)
 #: Upper ends of the columns of speed of Furth's tables, km/h: 23.5, 28.5, ... miles per hour.
 SPEED_BOUNDS_KPH: Final = tuple(1.609344 * mph for mph in (23.5, 28.5, 33.5, 38.5, 43.5, 48.5))
+#: Usual speed limits in these columns.
+_USUAL_KPH: Final = (30.0, 40.0, 50.0, 60.0, 70.0, 75.0, 80.0)
 _SPEEDS: Final = ("30 km/h", "40 km/h", "50 km/h", "60 km/h", "70 km/h", "75 km/h", "80 km/h or more")
 
 #: Kinds of streets for cyclists. Those with traffic are by its volume.
@@ -230,6 +232,52 @@ def with_track(codes: UInt16Array) -> UInt16Array:
     kept = codes & ~np.uint16(_LEVEL[1] | _KIND[1] << _KIND[0])
     is_path = np.isin((codes >> _KIND[0]) & _KIND[1], (PATH, FERRY))
     return np.where(is_path, codes, kept | np.uint16(1 | TRACK << _KIND[0])).astype(np.uint16)
+
+
+def with_speed(code: int, kph: float, highway: str, factor: float | None = None) -> int:
+    """
+    Return the number of a directed edge with another speed of cars, and the level that follows from it.
+
+    Parameters
+    ----------
+    code : int
+    kph : float
+    highway : str
+        Class of the street. Without its cycle lane, it has the volume of traffic that is assumed for its class.
+    factor : float, optional
+        Multiply the speed of before by it instead: that of the class if it is assumed, and otherwise the usual limit
+        of its column. Free-flow speeds are below these.
+    """
+    known = facts(code)
+    usual = CLASSES.get(highway.removesuffix("_link"))
+    if factor is not None:
+        kph = factor * (usual.kph if usual is not None and known.speed_assumed else _USUAL_KPH[known.speed])
+    column = speed_column(kph)
+    if known.width == 0 or (factor is not None and column == known.speed):
+        return code
+    known = known._replace(speed=column, speed_assumed=False)
+    if known.kind not in _TABLES:
+        return known.packed(code & _LEVEL[1])
+    if usual is None:
+        return known.packed()
+    return calmest(known, known._replace(kind=_in_traffic(known.kind, usual))).packed()
+
+
+def _in_traffic(kind: int, usual: Class) -> int:
+    """Return the kind of a street without its cycle lane."""
+    return usual.kind if kind in (LANE, WIDE_LANE, LANE_BY_PARKING, WIDE_LANE_BY_PARKING) else kind
+
+
+def new_street(highway: str, kph: float, *, is_oneway: bool) -> int:
+    """
+    Return the number of a new street with cars at a speed, 0 km/h for none.
+
+    What is assumed for its class holds, and for classes without cars that of unclassified streets.
+    """
+    if not kph:
+        return Facts(PATH).packed()
+    usual = CLASSES.get(highway.removesuffix("_link"), CLASSES["unclassified"]).usual(is_oneway=is_oneway)
+    return usual._replace(speed=speed_column(kph), speed_assumed=False).packed()
 
 
 def with_level(codes: UInt16Array, level: AnyArray) -> UInt16Array:

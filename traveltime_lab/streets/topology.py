@@ -98,7 +98,8 @@ def check_stress(tables: StreetTables) -> None:
     if not tables.has_stress:
         msg = (
             "max_stress needs levels of traffic stress, which this network does not have; build it again from "
-            "OpenStreetMap data, or from tables with the column 'highway'"
+            "OpenStreetMap data, or from tables with the column 'highway'; those of edges_frame() also need the columns "
+            "stress_code_forward and stress_code_backward"
         )
         raise ModeError(msg)
 
