@@ -480,6 +480,17 @@ def test_exported_graphs_have_times_of_streets_up_to_barred_crossings() -> None:
         assert min(times) == 100
 
 
+def test_graphs_for_osmnx_keep_levels() -> None:
+    pytest.importorskip("networkx")
+    network = cross("highway=tertiary maxspeed=70 lanes=4 cycleway:right=track", "highway=residential lts=2")
+    again = tl.build_network(network.to_osmnx("cycling"), timezone="UTC")
+    columns = ["way_id", "stress_forward", "stress_backward"]
+    one, other = (each.edges_frame()[columns].sort_values("way_id").to_numpy().tolist() for each in (network, again))
+    assert one == other == [[100, 1, 4], [101, 1, 4], [102, 2, 2], [103, 2, 2]]
+    crossed = cross("highway=tertiary maxspeed=70 lanes=4", "highway=residential")
+    assert [level for *_, level in crossed.to_osmnx("cycling").edges(data="lts")].count(1) == 2
+
+
 def test_four_is_no_limit_and_shares_everything() -> None:
     network = cross("highway=primary", "highway=residential")
     graphs = {most: network.streets.road_graph(tl.Transportation("cycling", max_stress=most)) for most in (None, 4, 3)}

@@ -19,6 +19,7 @@ from traveltime_lab.errors import MissingDependencyError, ModeError
 from traveltime_lab.modes.transportation import Transportation, as_transportation
 from traveltime_lab.moments import resolve_moment
 from traveltime_lab.runtime.warnings import warn
+from traveltime_lab.streets import stress
 from traveltime_lab.streets.labels import primary
 from traveltime_lab.streets.pandana_guards import silenced
 from traveltime_lab.streets.restriction_hours import holding, timed_holding
@@ -106,7 +107,8 @@ def to_osmnx(
     -------
     networkx.MultiDiGraph
         The graph of `to_networkx`. Nodes have ``street_count``, too; edges ``oneway``, ``reversed``, and
-        ``geometry`` where they are not straight.
+        ``geometry`` where they are not straight, and ``lts`` where the level of traffic stress for cycling is known:
+        that of the street or, if it is higher, of the crossing at its end. `build_network` reads it.
 
     Warns
     -----
@@ -307,11 +309,20 @@ def _networkx(network: NetworkData, arcs: _Arcs, *, is_for_osmnx: bool) -> nx.Mu
     graph = nx.MultiDiGraph(crs=_CRS, attribution=network.attribution)
     graph.add_nodes_from(zip(arcs.labels.tolist(), _records(nodes), strict=True))
     records = _records(edges)
-    for record, line in zip(records, lines, strict=True):
+    levels = _levels(tables, arcs.directed) if is_for_osmnx else [0] * edge.size
+    for record, line, level in zip(records, lines, levels, strict=True):
         if line is not None:
             record["geometry"] = line
+        if level:
+            record["lts"] = level
     graph.add_edges_from(zip(arcs.start.tolist(), arcs.end.tolist(), records, strict=True))
     return graph
+
+
+def _levels(tables: StreetTables, directed: Int64Array) -> list[int]:
+    """Return the level of traffic stress of directed edges or, if it is higher, of the crossing at the end; else 0."""
+    levels: list[int] = np.maximum(stress.street_levels(tables), stress.junction_levels(tables))[directed].tolist()
+    return levels
 
 
 def _records(columns: dict[str, Any]) -> list[dict[str, Any]]:

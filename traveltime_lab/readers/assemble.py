@@ -206,7 +206,12 @@ def assemble(streets: StreetColumns, *, keeps_tags: bool) -> StreetTables:
         about = tuple(sorted((key, value) for key, value in edge_tags.items() if key in KEYS))
         if about not in known_stress:
             known_stress[about] = _stress(dict(about))
-        stress.append(known_stress[about])
+        own = other = known_stress[about]
+        given = streets.tags[mirror[row]].get("lts") if has_mirror else None
+        if given is not None and given != edge_tags.get("lts"):
+            other = _stress({**dict(about), "lts": given})
+        along, against = (other, own) if flip else (own, other)
+        stress.append([along[0], against[1], along[2], against[3]])
         flips.append(flip)
     report.update(dropped)
     if not kept:

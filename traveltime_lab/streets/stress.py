@@ -272,7 +272,7 @@ def new_street(highway: str, kph: float, *, is_oneway: bool) -> int:
     """
     Return the number of a new street with cars at a speed, 0 km/h for none.
 
-    What is assumed for its class holds, and for classes without cars that of unclassified streets.
+    Volume of traffic and lanes are those assumed for its class, or for unclassified streets if it has no cars.
     """
     if not kph:
         return Facts(PATH).packed()
@@ -339,7 +339,7 @@ def crossings(tables: StreetTables) -> Crossings:
     Return the ways across junctions without signals, there or within 30 m along streets, that cross a street.
 
     A street is crossed if it has priority over both edges, by their classes, and leads away from the junction between
-    them on either side. Whoever turns onto a street, or off it, does not cross it. Roundabouts are not crossed, and
+    them on either side. Turns onto a street, and off it, do not cross it. Roundabouts are not crossed, and
     after an edge whose level is given nothing is.
     """
     codes = _codes(tables)

@@ -98,7 +98,7 @@ def check_stress(tables: StreetTables) -> None:
     if not tables.has_stress:
         msg = (
             "max_stress needs levels of traffic stress, which this network does not have; build it again from "
-            "OpenStreetMap data, or from tables with the column 'highway'; those of edges_frame() also need the columns "
+            "OpenStreetMap data, or from tables with the column 'highway'; those of edges_frame() also need "
             "stress_code_forward and stress_code_backward"
         )
         raise ModeError(msg)
@@ -153,7 +153,7 @@ def _on_streets_of(calm: Topology, every: Topology) -> Topology:
 
 class _Barred(NamedTuple):
     """
-    What may follow directed edges after which something may not, because a crossing is of too much stress.
+    Directed edges that end at a crossing of too much stress, and those that may follow them nonetheless.
 
     Attributes
     ----------
