@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 from pathlib import Path
@@ -15,6 +16,8 @@ from tests.support.feeds import EVERY_DAY, feed, posix, runs_of
 from traveltime_lab.errors import InputError
 from traveltime_lab.readers.gtfs.feed import read_timetable
 from traveltime_lab.realtime import alerts, growing
+from traveltime_lab.realtime.messages import read_messages
+from traveltime_lab.realtime.sources import Source
 from traveltime_lab.realtime.updates import Updates, read_updates, with_updates
 from traveltime_lab.scenarios import timetables
 from traveltime_lab.transit import timetable_file
@@ -627,6 +630,18 @@ class TestFeeds:
             with_updates(two, read_updates(message(), "tow"))
         with pytest.raises(InputError, match="at least one message"):
             read_updates([], None)
+
+
+def test_messages_with_a_feed_and_without(two: Timetable) -> None:
+    """Each message is about its own feed, or any, whatever the others of the list are about."""
+    names = two.feeds["name"].tolist()
+    content = message(update(delay=60))
+    for given in itertools.product([None, *names], repeat=3):
+        read = read_messages([Source.of("it", feed, content) for feed in given])
+        assert read.sources["feed"].tolist() == [*given]
+        _, found, _ = with_updates(two, read)
+        expected = "the trip is in several feeds; say which with feed="
+        assert (found.trips["reason"] == expected).tolist() == [feed is None for feed in given]
 
 
 def test_large_tables_are_shared(timetable: Timetable) -> None:

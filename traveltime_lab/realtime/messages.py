@@ -22,6 +22,8 @@ _UPDATE, _STOP, _ALERT, _VEHICLE = (
     "entity.vehicle",
 )
 _TRIP_TEXTS: Final = ("trip_id", "route_id", "start_time", "start_date")
+#: Columns of `Messages.sources`, as objects: a column of texts has nan in place of None, which is no name of a feed.
+_HEADS: Final[Any] = tuple(enumerate((("name", object), ("feed", object), ("timestamp", np.int64))))
 #: The last moment of the calendar of `datetime`, s. Larger numbers are milliseconds.
 _LAST_MOMENT: Final = 253_402_300_799
 
@@ -132,7 +134,7 @@ def read_messages(sources: Sequence[Source]) -> Messages:
         alerts += _alerts(fields, number, now, alive)
         vehicles.append(_vehicles(fields, number, alive))
     return Messages(
-        pd.DataFrame(heads, columns=["name", "feed", "timestamp"]),
+        pd.DataFrame({name: pd.Series([head[i] for head in heads], dtype=dtype) for i, (name, dtype) in _HEADS}),
         joined(updates),
         alerts,
         pd.concat(vehicles, ignore_index=True) if vehicles else pd.DataFrame(),
