@@ -13,6 +13,7 @@ import pytest
 from tests.support import oracles_realtime as twin
 from traveltime_lab.errors import DataError, InputError, LimitError, MissingFileError
 from traveltime_lab.realtime import sources
+from traveltime_lab.realtime.json_messages import _varint as varint
 from traveltime_lab.realtime.json_messages import to_bytes
 from traveltime_lab.realtime.messages import read_messages
 from traveltime_lab.realtime.schema import FIELDS, is_message
@@ -221,6 +222,32 @@ class TestRefused:
         monkeypatch.setattr(sources, "MOST_VALUES", 10)
         with pytest.raises(LimitError, match="at most 10 can be read"):
             fields(packed())
+
+    @pytest.mark.parametrize("place", [*sources.MOST_PARTS])
+    def test_too_many_parts(self, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        value: Any = {}
+        names = place.split(".")
+        for name in reversed(names[1:]):
+            value = {name: [value, value] if name == names[-1] else value}
+        message = {"header": {}, "entity": [value, value] if place == "entity" else value}
+        assert fields(packed(message)).count(place) == 2
+        monkeypatch.setitem(sources.MOST_PARTS, place, 1)
+        with pytest.raises(LimitError, match=f"test has 2 messages at {place}; at most 1 can be read"):
+            fields(packed(message))
+
+    def test_small_messages_of_much_memory(self) -> None:
+        """A few packed kilobytes of empty entities are refused before they are objects."""
+        n = 5_100_000
+        alert = b"\x2a" + varint(2 * n) + b"\x2a\x00" * n
+        entity = b"\x0a\x01a" + alert
+        content = packed({"header": {}, "entity": []}) + b"\x12" + varint(len(entity)) + entity
+        with pytest.raises(LimitError, match="unpacks to more than"):
+            sources_of(gzip.compress(content, 9))
+        with pytest.raises(LimitError, match=r"informed_entity; at most 500,000 can be read"):
+            fields(content)
+        for part, text in ((b"{},", "at most 5,000,000 can be read"), (b'{"": 1},' * 2, "more than 67,108,864 bytes")):
+            with pytest.raises(LimitError, match=text):
+                sources_of(b'{"header":{},"entity":[' + part * n + b"{}]}")
 
     def test_bytes_that_are_no_utf8(self) -> None:
         assert read_messages([Source("test", None, packed().replace("Åsa".encode(), b"\xff\xfe\xfda"))])

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from traveltime_lab._arrays import AnyArray, Int64Array, ObjectArray, UInt8Array
-from traveltime_lab._files import as_path, explained, is_file, most_unpacked, read_bytes
+from traveltime_lab._files import as_path, explained, is_file, read_bytes
 from traveltime_lab.errors import DataError, InputError, LimitError, MissingFileError
 from traveltime_lab.kernels import wire
 from traveltime_lab.realtime.json_messages import to_bytes
@@ -23,8 +23,27 @@ from traveltime_lab.realtime.schema import KINDS, NUMBER, PLACES
 
 #: Most bytes of a message (assumed; those of the largest networks have 10 MB).
 MOST_BYTES: Final = 1 << 28
+#: Most bytes of a message in JSON, and most objects, lists and commas in it, which tell how much memory its values take
+#: (assumed: six times the bytes of Protocol Buffers, and ten times the 60,000 stop updates of the Netherlands).
+MOST_JSON_BYTES, MOST_JSON_PARTS = 1 << 26, 5_000_000
+#: How many times the bytes of a packed message it may have, and the bytes that any may have (assumed).
+MOST_TIMES, ALWAYS_UNPACKED = 100, 1 << 20
 #: Most values of a message (assumed; 60,000 stop updates of the Netherlands have 300,000).
-MOST_VALUES: Final = 100_000_000
+MOST_VALUES: Final = 15_000_000
+#: Most messages within a message by place (assumed, several times those of the largest networks), for which objects of
+#: Python are made.
+MOST_PARTS: Final = {
+    "entity": 1_000_000,
+    "entity.trip_update": 1_000_000,
+    "entity.trip_update.stop_time_update": 3_000_000,
+    "entity.vehicle": 500_000,
+    "entity.alert": 100_000,
+    "entity.alert.active_period": 500_000,
+    "entity.alert.informed_entity": 500_000,
+    "entity.alert.header_text.translation": 300_000,
+    "entity.alert.description_text.translation": 300_000,
+    "entity.alert.url.translation": 300_000,
+}
 #: Lists in one another (assumed; one in another is common).
 _MOST_DEPTH: Final = 20
 #: Characters of a path (the bound of Linux).
@@ -132,7 +151,7 @@ def _feed_name(name: Any) -> str:
 def _plain(content: bytes, name: str) -> bytes:
     """Return a message as bytes of Protocol Buffers, unpacked."""
     if content.startswith(_GZIP):
-        most = min(MOST_BYTES, most_unpacked(len(content)))
+        most = min(MOST_BYTES, max(ALWAYS_UNPACKED, MOST_TIMES * len(content)))
         try:
             with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
                 content = file.read(most + 1)
@@ -145,8 +164,21 @@ def _plain(content: bytes, name: str) -> bytes:
     # A message of Protocol Buffers may begin with a line break, too, but not with one and a brace of JSON after it.
     text = content.removeprefix(b"\xef\xbb\xbf")
     if text[:1] == b"{" or (text[:64].lstrip()[:1] == b"{" and text.rstrip()[-1:] == b"}"):
+        _check_json(text, name)
         return to_bytes(text, name)
     return content
+
+
+def _check_json(text: bytes, name: str) -> None:
+    """Raise LimitError for JSON whose values would take much memory, before any is made."""
+    if len(text) > MOST_JSON_BYTES:
+        raise LimitError(
+            f"{name} has more than {MOST_JSON_BYTES:,} bytes of JSON; a message in JSON has at most that. Use Protocol "
+            "Buffers"
+        )
+    n = sum(text.count(mark) for mark in (b"{", b"[", b","))
+    if n > MOST_JSON_PARTS:
+        raise LimitError(f"{name} has {n:,} objects, lists and commas of JSON; at most {MOST_JSON_PARTS:,} can be read")
 
 
 class Fields:
@@ -180,6 +212,10 @@ class Fields:
             raise LimitError(f"{name} has {n_nodes + n_leaves:,} values; at most {MOST_VALUES:,} can be read")
         nodes, leaves = np.empty((n_nodes, 2), np.int64), np.empty((n_leaves, 4), np.int64)
         wire.fields(data, KINDS, nodes, leaves, False)
+        counts = np.bincount(nodes[:, 0], minlength=len(PLACES))
+        for place, most in MOST_PARTS.items():
+            if (n := int(counts[NUMBER[place]])) > most:
+                raise LimitError(f"{name} has {n:,} messages at {place}; at most {most:,} can be read")
         self._kind, self._parent = np.ascontiguousarray(nodes[:, 0]), np.ascontiguousarray(nodes[:, 1])
         by_kind = np.argsort(self._kind, kind="stable")
         self._by_kind = np.split(by_kind, np.searchsorted(self._kind[by_kind], np.arange(1, len(PLACES))))
