@@ -19,6 +19,9 @@ from traveltime_lab._arrays import FloatArray
 from traveltime_lab.errors import InputError, LimitError
 from traveltime_lab.runtime.warnings import warn
 
+#: Control and format characters that texts need: tabs, line breaks and joiners (of Persian, and of emoji).
+_KEPT: Final = "\t\n\u200c\u200d"
+
 
 def whole(value: Any, name: str, least: int, most: int, unit: str) -> int:
     """
@@ -261,3 +264,20 @@ def flag(value: Any, name: str) -> bool:
 def finite(values: FloatArray) -> FloatArray:
     """Replace infinite values by NaN."""
     return np.where(np.isfinite(values), values, np.nan)
+
+
+def plain_text(text: str, most: int | None = None) -> str:
+    """
+    Return a text from elsewhere without control and format characters, which change how other text is shown.
+
+    Line breaks and joiners of letters are kept.
+
+    Parameters
+    ----------
+    text : str
+    most : int, optional
+        Most characters; a longer text ends with ``...``.
+    """
+    if not text.isprintable():
+        text = "".join(each for each in text if each in _KEPT or unicodedata.category(each) not in ("Cc", "Cf", "Cs"))
+    return text if most is None or len(text) <= most else f"{text[: most - 3]}..."

@@ -223,6 +223,7 @@ def _run_server(options: argparse.Namespace, signals: Hangups) -> None:
     from traveltime_lab.server import auth
     from traveltime_lab.server import serve as running
     from traveltime_lab.server.config import Options
+    from traveltime_lab.server.live import check_times
     from traveltime_lab.server.live_sources import name_of, parsed
     from traveltime_lab.server.reload import Reloader, Source
 
@@ -231,12 +232,18 @@ def _run_server(options: argparse.Namespace, signals: Hangups) -> None:
     positive = ("body_limit", "timeout", "idle_timeout", "connections", "hits_per_minute", "watch", "every", "max_age")
     for name in positive:
         given = getattr(options, name)
-        if given is None and name in ("hits_per_minute", "watch"):
+        if given is None and name in ("hits_per_minute", "watch", "every", "max_age"):
             continue
         if not given > 0:
             raise tl.InputError(f"--{name.replace('_', '-')} must be positive; got {given}")
         if name in _MOST and given > _MOST[name]:
             raise tl.InputError(f"--{name.replace('_', '-')} must be at most {_MOST[name]:,}; got {given:g}")
+    for name in ("every", "max_age"):
+        if getattr(options, name) is not None and not options.updates:
+            raise tl.InputError(f"--{name.replace('_', '-')} needs --updates, which it is about")
+    every_s = Options.every_s if options.every is None else options.every
+    max_age_s = Options.max_age_s if options.max_age is None else options.max_age
+    check_times(every_s, max_age_s, tuple(map(parsed, options.updates)))
     pairs = auth.find_pairs(options.credentials, options.credentials_file)
     is_made_up = not pairs
     pairs = pairs or [auth.generate_pair()]
@@ -294,8 +301,8 @@ def _run_server(options: argparse.Namespace, signals: Hangups) -> None:
             nominatim=None if options.nominatim is None else Nominatim(options.nominatim),
             allow_origins=tuple(options.allow_origin),
             updates=tuple(map(parsed, options.updates)),
-            every_s=options.every,
-            max_age_s=options.max_age,
+            every_s=every_s,
+            max_age_s=max_age_s,
         ),
         reloader=lambda serving: Reloader(serving, sources, stamps, options.watch, signals),
     )

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.request
 import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -32,18 +33,12 @@ from tests.support.door import PAIR, coords
 from tests.support.logs import messages
 from tests.support.worlds import at
 from traveltime_lab.realtime.json_messages import to_bytes
-from traveltime_lab.server import live_sources
+from traveltime_lab.realtime.schema import PLACES
+from traveltime_lab.server import live, live_readers
 from traveltime_lab.server.atlas import Atlas
 from traveltime_lab.server.live import Live, check_times
-from traveltime_lab.server.live_sources import (
-    AddressReader,
-    FileReader,
-    SourceError,
-    UpdateSource,
-    checked,
-    parsed,
-    update_sources,
-)
+from traveltime_lab.server.live_readers import AddressReader, FileReader, SourceError
+from traveltime_lab.server.live_sources import UpdateSource, checked, parsed, update_sources
 from traveltime_lab.server.serve import Served, serve
 from traveltime_lab.server.serving import Serving
 
@@ -114,7 +109,9 @@ class Following:
         self.now = float(NOW)
         self.serving = Serving(Atlas(networks))
         self.serving.is_ready = True
-        self.live = Live(self.serving, checked(sources, networks), 30.0, max_age, lambda: self.now)
+        self.set_s = 0.0
+        clock = lambda: self.now + self.set_s  # noqa: E731
+        self.live = Live(self.serving, checked(sources, networks), 30.0, max_age, clock, lambda: self.now)
         self.serving.follow(self.live)
 
     def look(self) -> list[dict[str, Any]]:
@@ -288,10 +285,125 @@ def test_updates_that_cannot_be_applied(
         patch.setattr(tl.Network, "with_updates", broken)
         put(file, late(120))
         (found,) = following.look()
-        assert (found["status"], found["in_use"], found["reason"]) == ("failed", True, "it cannot be applied: a fault")
+        assert found["status"] == "failed" and found["in_use"]
+        assert found["reason"] == "it cannot be applied: ValueError"
     assert following.delay == 60
     put(file, late(180))
     assert following.look()[0]["status"] == "ok" and following.delay == 180
+
+
+@pytest.mark.parametrize("guilty", [0, 1, 2])
+def test_one_source_of_several_cannot_be_applied(
+    planned: tl.Network, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, guilty: int
+) -> None:
+    """Only that one fails: the others get newer, and its last message is used until it is too old."""
+    files = [tmp_path / f"{number}.json" for number in range(3)]
+    following = Following({"town": planned}, *(UpdateSource(str(each)) for each in files))
+    apply, n_applied = tl.Network.with_updates, 0
+
+    def poisoned(network: tl.Network, given: Any) -> tl.Network:
+        nonlocal n_applied
+        n_applied += 1
+        if any(b"POISON" in each.content for each in given):
+            raise tl.InputError("it is bad; got POISON")
+        return apply(network, given)
+
+    monkeypatch.setattr(tl.Network, "with_updates", poisoned)
+    others = [number for number in range(3) if number != guilty]
+    put(files[guilty], late(60))
+    for number in others:
+        put(files[number], late(0, entity=[]))
+    assert all(each["in_use"] for each in following.look()) and following.delay == 60
+    poison = [{"id": "POISON", "trip_update": {"trip": {"trip_id": "POISON"}}}]
+    put(files[guilty], late(0, NOW + 1, entity=poison))
+    for passed, is_used in ((300, True), (590, True), (601, False), (900, False)):
+        following.now = NOW + passed
+        put(files[guilty], late(0, NOW + passed, entity=poison))
+        for number in others:
+            put(
+                files[number],
+                late(100, NOW + passed) if number == others[-1] and not is_used else late(0, NOW + passed, entity=[]),
+            )
+        found = following.look()
+        assert [each["status"] for each in found] == ["failed" if n == guilty else "ok" for n in range(3)]
+        assert [each["in_use"] for each in found] == [is_used or n != guilty for n in range(3)]
+        assert [each["age"] for each in found] == [passed if n == guilty and is_used else 0 for n in range(3)]
+        assert found[guilty]["reason"] == "it cannot be applied: it is bad"
+        assert following.delay == (60 if is_used else 100)
+    n_applied = 0
+    following.look()
+    assert not n_applied, "nothing is tried again"
+    put(files[guilty], late(180, NOW + 900))
+    put(files[others[-1]], late(0, NOW + 900, entity=[]))
+    assert {each["status"] for each in following.look()} == {"ok"} and following.delay == 180
+
+
+def test_a_reload_with_other_feeds(planned: tl.Network, tmp_path: Path) -> None:
+    """A source whose feed is gone is the only one that fails."""
+    assert planned.timetable is not None
+    one, two = tmp_path / "1.json", tmp_path / "2.json"
+    feed = str(planned.timetable.feeds["name"].iloc[0])
+    following = Following({"town": planned}, UpdateSource(str(one)), UpdateSource(str(two), None, feed))
+    put(one, late(60))
+    put(two, late(0, entity=[]))
+    assert [each["in_use"] for each in following.look()] == [True, True] and following.delay == 60
+    other = towns.timetable(tmp_path, towns.STOPS, towns.TRIPS)
+    other = other.rename(other.with_stem("renamed"))
+    following.serving.exchange(Atlas({"town": tl.build_network(towns.STREETS, gtfs=other, timezone="UTC")}))
+    first, second = following.look()
+    assert following.delay == 60 and first["status"] == "ok" and second["status"] == "failed"
+    assert (
+        second["reason"].startswith("it cannot be applied: no feed of the network is called") and not second["in_use"]
+    )
+    following.serving.exchange(Atlas({"town": planned}))
+    assert [each["status"] for each in following.look()] == ["ok", "ok"]
+
+
+def test_the_clock_is_set(following: Following, file: Path) -> None:
+    """Ages grow also while the clock of the machine is set back, and with it when it is set forward."""
+    put(file, late(60, NOW - 100))
+    following.look()
+    file.unlink()
+    following.set_s = -7200.0
+    following.now += 500
+    (found,) = following.look()
+    assert found["in_use"] and found["age"] == 600
+    following.now += 1
+    assert not following.look()[0]["in_use"]
+    put(file, late(60, NOW + 501 - 7200))
+    assert following.look()[0]["in_use"]
+    following.set_s = 0.0
+    assert following.look()[0]["age"] == 7200
+
+
+def test_reasons_have_nothing_of_a_message(
+    planned: tl.Network, agency: Agency, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whatever value has the wrong type, at any place of a message."""
+    following = Following({"town": planned}, UpdateSource(f"http://127.0.0.1:{agency.server_port}/good"))
+    secret = "secret\x1b[2J\nsecret"
+    wrong: list[Any] = [
+        secret,
+        {"header": secret},
+        {"header": {}, "entity": secret},
+        {"header": {}, "entity": [secret]},
+    ]
+    for place in PLACES:
+        for name, (_, what) in place.fields.items():
+            value: Any = {name: [secret] if what == "text" else secret}
+            for outer in reversed(place.path.split(".") if place.path else []):
+                value = {outer: value}
+            wrong.append({"header": {}, **value})
+    n_failed = 0
+    for each in wrong:
+        agency.content = json.dumps(each).encode()
+        (found,) = following.look()
+        n_failed += found["status"] == "failed"
+        assert "secret" not in json.dumps(found) and found.get("reason", "").isprintable()
+    assert n_failed > 40
+    agency.content = f'{{"header": {secret}'.encode()
+    assert following.look()[0]["status"] == "failed"
+    assert "secret" not in caplog.text
 
 
 def test_a_reload_keeps_the_updates(following: Following, file: Path, tmp_path: Path, planned: tl.Network) -> None:
@@ -380,7 +492,7 @@ def test_what_is_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     if hasattr(os, "mkfifo"):
         os.mkfifo(tmp_path / "pipe")
         assert "a pipe" in reads(tmp_path / "pipe")
-    monkeypatch.setattr(live_sources, "MOST_BYTES", 3)
+    monkeypatch.setattr(live_readers, "MOST_BYTES", 3)
     put(tmp_path / "large", b"1234")
     assert "more than 3 bytes" in reads(tmp_path / "large")
 
@@ -396,6 +508,7 @@ class Agency(http.server.ThreadingHTTPServer):
     content = b"0"
     release = threading.Event()
     asked: list[tuple[str, str | None]]
+    away = ""
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
@@ -445,6 +558,23 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
     def do_chain(self) -> None:
         self._send(b"", 307, Location=f"/chain?{len(self.server.asked)}")
+
+    def do_304(self) -> None:
+        self.send_response(304)
+        self.end_headers()
+
+    def do_odd(self) -> None:
+        self.wfile.write(b"HTTP/1.1 500 \x1b[2Jsecret " + b"x" * 1000 + b"\r\nContent-Length: 0\r\n\r\n")
+        self.close_connection = True
+
+    def do_stuck(self) -> None:
+        if self.headers["If-None-Match"]:
+            self._send(b"", 412)
+        else:
+            self._send(self.server.content, ETag='"x"')
+
+    def do_away(self) -> None:
+        self._send(b"", 302, Location=self.server.away)
 
     def do_local(self) -> None:
         self._send(b"", 302, Location="file:///etc/hostname")
@@ -537,7 +667,9 @@ def test_the_proxy_of_the_environment(agency: Agency, monkeypatch: pytest.Monkey
 @pytest.mark.parametrize(
     ("path", "kind", "text"),
     [
-        ("500", "status", "the server answers 500"),
+        ("500", "status", "the server answers 500 Internal Server Error"),
+        ("odd", "status", "the server answers 500 Internal Server Error"),
+        ("304", "status", "the server answers 304 Not Modified"),
         ("loop", "status", "301, a redirect that leads nowhere or in a circle"),
         ("chain", "status", "307, a redirect"),
         ("local", "status", "302, a redirect"),
@@ -552,11 +684,61 @@ def test_the_proxy_of_the_environment(agency: Agency, monkeypatch: pytest.Monkey
 def test_odd_answers(agency: Agency, path: str, kind: str, text: str) -> None:
     with pytest.raises(SourceError, match=re.escape(text)) as caught:
         reader(agency, path).read()
-    assert caught.value.kind == kind and "\n" not in str(caught.value)
+    assert caught.value.kind == kind and str(caught.value).isprintable() and "secret" not in str(caught.value)
+
+
+def test_what_fails_is_not_requested_as_before(agency: Agency) -> None:
+    reading = reader(agency, "stuck")
+    for _ in range(2):
+        assert reading.read() == b"0"
+        reading.accept()
+        with pytest.raises(SourceError, match="412"):
+            reading.read()
+
+
+@pytest.mark.parametrize(
+    ("address", "expected"),
+    [(each, True) for each in (
+        "127.0.0.1", "10.1.2.3", "192.168.0.1", "172.16.0.1", "169.254.169.254", "100.64.0.1", "0.0.0.0", "::1", "::",
+        "fe80::1%eth0", "fd00::1", "::ffff:127.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::", "224.0.0.1", "ff02::1",
+    )] + [(each, False) for each in ("93.184.216.34", "2606:4700::1111", "::ffff:8.8.8.8", "host")],
+)  # fmt: skip
+def test_private_addresses(address: str, expected: bool) -> None:
+    assert live_readers.is_private(address) is expected
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+def test_redirects_into_private_networks(agency: Agency, monkeypatch: pytest.MonkeyPatch, host: str) -> None:
+    """A private source may lead to private addresses, and a public one may not."""
+    agency.away = f"http://{host}:{agency.server_port}/good"
+    assert reader(agency, "away").read() == b"0"
+    own = live_readers.is_private
+    asked = iter([False])
+    monkeypatch.setattr(live_readers, "is_private", lambda each: next(asked, own(each)))
+    with pytest.raises(SourceError, match="redirects to an address of a private network"):
+        reader(agency, "away").read()
+    assert [each for each, _ in agency.asked] == ["/away", "/good", "/away"]
+
+
+def test_redirects_behind_a_proxy(agency: Agency, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{agency.server_port}")
+    monkeypatch.setenv("no_proxy", "")
+    for away in ("http://127.0.0.1/good", "http://localhost./good", "http://metadata.internal/good"):
+        agency.away = away
+        with pytest.raises(SourceError, match="private network"):
+            AddressReader("http://agency.invalid/away", lambda some_s: False).read()
+    agency.away = "http://other.invalid/good"
+    assert AddressReader("http://agency.invalid/away", lambda some_s: False).read() == b"0"
+
+
+def test_redirects_without_tls() -> None:
+    request = urllib.request.Request("https://host/a")
+    with pytest.raises(SourceError, match="an address that is not https, as its own is"):
+        live_readers._Redirects().redirect_request(request, None, 302, "", {}, "http://host/b")
 
 
 def test_an_answer_without_end(agency: Agency, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live_sources, "MOST_BYTES", 1_000_000)
+    monkeypatch.setattr(live_readers, "MOST_BYTES", 1_000_000)
     with pytest.raises(SourceError, match="more than 1,000,000 bytes"):
         reader(agency, "endless").read()
 
@@ -608,7 +790,8 @@ def test_a_web_page_is_no_message(planned: tl.Network, agency: Agency) -> None:
 
 
 def test_answers_change_while_it_runs(planned: tl.Network, agency: Agency, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live_sources, "FETCH_S", 0.5)
+    monkeypatch.setattr(live_readers, "FETCH_S", 0.5)
+    monkeypatch.setattr(live, "LEAST_EVERY_S", 0.0)
     address = f"http://127.0.0.1:{agency.server_port}"
     now = int(time.time())
     agency.content = late(60, now)
@@ -685,12 +868,17 @@ def test_load(planned: tl.Network, file: Path) -> None:
         ({"town": {"feed": {"x": "y"}}}, "got a dict"),
         ({"nowhere": "a"}, "no feed of the network is called 'nowhere'"),
         ({"town": {"feeed": "a"}}, "no feed of the network is called 'feeed'"),
-        ("ftp://host/a", "with http or https; got one with 'ftp'"),
-        ("file:///etc/passwd", "got one with 'file'"),
         ("http:///a", "is no address"),
         ("http://host:x/a", "is no address"),
         ("http://ho st/?key=secret", "'http://ho st/' is no address"),
+        ("http://me:secret@ho st/a#secret", "'http://ho st/a' is no address"),
         ("http://me:secret@host/a", "an address with a password"),
+        *((f"{wrong}?key=secret", f"got {shown!r}, which is no address, and no file that exists") for wrong, shown in (
+            ("ftp://host/a", "ftp://host/a"), ("file:///etc/passwd", "file:///etc/passwd"),
+            ("https//host/a", "https//host/a"), ("https:/host/a", "https:/host/a"), ("htps:host", "htps:host"),
+            ("ftp://me:secret@host/a", "ftp://host/a"), ("s3+x://b/k", "s3+x://b/k"), ("//host/a", "//host/a"),
+            ("me:secret@host/a", "host/a"), ("host/a", "host/a"),
+        )),
         (["a"] * 101, "at most 100"),
     ],
 )  # fmt: skip
@@ -698,6 +886,23 @@ def test_mistakes(planned: tl.Network, updates: Any, text: str) -> None:
     with pytest.raises(tl.InputError) as caught, serve({"town": planned}, updates=updates):
         pass
     assert text in str(caught.value) and "secret" not in str(caught.value)
+
+
+def test_names_of_sources(planned: tl.Network, tmp_path: Path) -> None:
+    """They have no key of an address, and differ."""
+    names = {
+        "HTTPS://Host/x?key=secret": "https://host/x",
+        "https://host/secret/x.pb?key=secret#secret": "https://host/.../x.pb",
+        "http://host:81": "http://host:81",
+        "http://[::1]:81/secret/x/": "http://[::1]:81/.../",
+        "a/x": "x", "b/x": "x #2", "c/x #2": "x #2 #2", "d/x": "x #3", "d/y\r\x1b[2J\u202e": "y[2J",
+    }  # fmt: skip
+    odd = tmp_path / "what?" / "x:"
+    odd.mkdir(parents=True)
+    (odd / "trips").write_bytes(late(60))
+    names[str(odd / "trips")] = "trips"
+    found = checked(update_sources([*names], ("town",)), {"town": planned})
+    assert [each.label for each in found] == [*names.values()]
 
 
 def test_mistakes_about_networks(planned: tl.Network, tmp_path: Path) -> None:
@@ -713,6 +918,23 @@ def test_mistakes_about_networks(planned: tl.Network, tmp_path: Path) -> None:
     ):
         with pytest.raises(tl.InputError, match=re.escape(text)), serve(networks, updates=updates):
             pass
+
+
+def test_addresses_are_not_read_all_the_time(planned: tl.Network) -> None:
+    with pytest.raises(tl.LimitError, match=r"every must be at least 1 second for addresses; got 0\.5"):
+        check_times(0.5, 600, [UpdateSource("http://host/a")])
+    assert check_times(0.5, 600, [UpdateSource("a")]) == (0.5, 600)
+    assert check_times(1, 600, [UpdateSource("http://host/a")]) == (1, 600)
+    with pytest.raises(tl.LimitError), serve(planned, updates="http://127.0.0.1:1/a", every=0.5):
+        pass
+
+
+def test_messages_that_would_grow_old_between_two_looks() -> None:
+    sources = [UpdateSource("a")]
+    with pytest.warns(UserWarning, match="every is 600 seconds, and messages are too old after 600"):
+        check_times(600, 600, sources)
+    check_times(600, 600, [])
+    check_times(600, math.inf, sources)
 
 
 @pytest.mark.parametrize(("every", "max_age"), [(0, 1), (-1, 1), (86_401, 1), (math.nan, 1), (1, 0), (1, math.nan)])
@@ -731,6 +953,8 @@ def test_how_the_command_spells_them() -> None:
         ":bus=trips.pb": UpdateSource("trips.pb", None, "bus"),
         "https://host/a?key=b": UpdateSource("https://host/a?key=b"),
         "./city=trips.pb": UpdateSource("./city=trips.pb"),
+        " https://host/a?key=b\n": UpdateSource("https://host/a?key=b"),
+        "city= https://host/a?key=b": UpdateSource("https://host/a?key=b", "city"),
     }.items():
         assert parsed(text) == expected
 
@@ -747,8 +971,16 @@ def test_the_command(planned: tl.Network, tmp_path: Path) -> None:
         (("x", "--every", "0"), "--every must be positive"),
         (("x", "--every", "1e9"), "--every must be at most 86,400"),
         (("x", "--max-age", "nan"), "--max-age must be positive"),
+        (("http://127.0.0.1:1/x", "--every", "0.5"), "every must be at least 1 second"),
     ):
         done = subprocess.run([*command, *wrong], cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
+        assert done.returncode == 1 and text in done.stderr, done.stderr
+    for wrong, text in (
+        (("--every", "5"), "--every needs --updates"),
+        (("--max-age", "5"), "--max-age needs --updates"),
+    ):
+        bare = [*command[: command.index("--updates")], *wrong]
+        done = subprocess.run(bare, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
         assert done.returncode == 1 and text in done.stderr, done.stderr
     with subprocess.Popen(
         [*command, f"town={tmp_path / 'trips.json'}", "--every", "0.1"],

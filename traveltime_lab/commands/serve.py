@@ -71,14 +71,16 @@ def add_serve(commands: Any, run: Callable[[argparse.Namespace], None]) -> None:
         "repeat for more. NETWORK= is for several networks, :FEED= for several timetables with equal ids",
     )
     serve.add_argument(
-        "--every", metavar="S", type=float, default=30.0, help="look at --updates every S seconds; default: %(default)s"
+        "--every",
+        metavar="S",
+        type=float,
+        help="look at --updates every S seconds, at addresses 1 at least; default: 30",
     )
     serve.add_argument(
         "--max-age",
         metavar="S",
         type=float,
-        default=600.0,
-        help="go back to the planned timetable when updates are older, inf for never; default: %(default)s",
+        help="go back to the planned timetable when updates are older, inf for never; default: 600",
     )
     serve.add_argument("--quiet", action="store_true", help="no access log")
     serve.set_defaults(run=run)

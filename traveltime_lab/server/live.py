@@ -8,70 +8,63 @@ does. A source that fails keeps its last message, until that is too old.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import logging
 import math
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pandas as pd
 
-from traveltime_lab._checks import number
-from traveltime_lab.errors import InterruptedSearchError, LimitError, TravelTimeError
+from traveltime_lab._checks import number, plain_text
+from traveltime_lab.errors import InterruptedSearchError, LimitError
 from traveltime_lab.network.network import Network
-from traveltime_lab.realtime.messages import read_messages
-from traveltime_lab.realtime.sources import Source
 from traveltime_lab.runtime.interrupts import interruptible
-from traveltime_lab.server import live_sources
+from traveltime_lab.runtime.warnings import warn
+from traveltime_lab.server import live_readers
 from traveltime_lab.server.atlas import Atlas
 from traveltime_lab.server.config import MOST_EVERY_S
-from traveltime_lab.server.live_sources import AddressReader, FileReader, SourceError, UpdateSource
+from traveltime_lab.server.live_followers import Follower, Message, said
+from traveltime_lab.server.live_readers import AddressReader
+from traveltime_lab.server.live_sources import UpdateSource
 
 if TYPE_CHECKING:
     from traveltime_lab.server.serving import Serving  # needs an optional extra
 
 logger = logging.getLogger(__name__)
 
+#: Least seconds between two looks at an address (assumed: servers of agencies limit requests).
+LEAST_EVERY_S: Final = 1.0
 #: Seconds that a thread has to end when the service stops; one that waits for a name server ends later.
 _END_S: Final = 5.0
 #: Seconds between the moment from which a message is too old and the look at it.
 _LATER_S: Final = 0.1
 
 
-def check_times(every: Any, max_age: Any) -> tuple[float, float]:
-    """Return the seconds between two looks at a source, and those after which its message is too old."""
+def check_times(every: Any, max_age: Any, sources: Sequence[UpdateSource] = ()) -> tuple[float, float]:
+    """
+    Return the seconds between two looks at a source, and those after which its message is too old.
+
+    Raises
+    ------
+    LimitError
+        If they are out of their ranges, or too short for addresses.
+    """
     every, max_age = number(every, "every", "seconds"), number(max_age, "max_age", "seconds")
     if not 0 < every <= MOST_EVERY_S:
         raise LimitError(f"every must be above 0 and at most {MOST_EVERY_S:,.0f} seconds; got {every:g}")
+    if every < LEAST_EVERY_S and any(each.is_remote for each in sources):
+        raise LimitError(f"every must be at least {LEAST_EVERY_S:g} second for addresses; got {every:g}")
     if not max_age > 0:
         raise LimitError(f"max_age must be above 0 seconds; got {max_age:g}")
+    if sources and every >= max_age:
+        warn(
+            f"every is {every:g} seconds, and messages are too old after {max_age:g}: the planned timetable takes "
+            "their place before they are read again; choose a smaller every or a larger max_age"
+        )
     return every, max_age
-
-
-@dataclass(frozen=True, eq=False)
-class _Message:
-    """
-    A message that was read.
-
-    Attributes
-    ----------
-    raw : bytes
-        As the source has it.
-    source : Source
-    timestamp : int
-        That of its header, POSIX seconds; -1 for none.
-    seen : float
-        When it was read first.
-    """
-
-    raw: bytes
-    source: Source
-    timestamp: int
-    seen: float
 
 
 @dataclass(frozen=True)
@@ -89,9 +82,9 @@ class Status:
     reason : str
         Why it could not be read or applied; empty if it was.
     age_s : float or None
-        Age of the message.
+        Age of the message that is in use, or else of the last one.
     timestamp : int
-        That of the header of its message, -1 for none.
+        That of the header of the same message, -1 for none.
     n_applied, n_not_applied, n_alerts : int
         Updates of trips that were applied and that were not, and alerts.
     looks : mapping of str to int
@@ -125,85 +118,6 @@ class Status:
         return found
 
 
-class _Follower:
-    """
-    Reads one source.
-
-    Parameters
-    ----------
-    source : UpdateSource
-    every : float
-    clock : callable
-    wait : callable
-        Waits some seconds, and returns whether the service is stopping.
-    """
-
-    def __init__(
-        self, source: UpdateSource, every: float, clock: Callable[[], float], wait: Callable[[float], bool]
-    ) -> None:
-        self.source, self._clock, self._wait = source, clock, wait
-        self.reader: FileReader | AddressReader = (
-            AddressReader(source.address, wait) if source.is_remote else FileReader(Path(source.address), every, wait)
-        )
-        self.message: _Message | None = None
-        self.fault: SourceError | None = None
-        self.has_looked = False
-        self.looked_at = clock()
-        self.looks = {"changed": 0, "unchanged": 0, "failed": 0}
-        self._bad: tuple[bytes, SourceError] | None = None
-
-    def look(self) -> None:
-        """Read the source."""
-        try:
-            outcome = self._read()
-            self.fault, self.looked_at = None, self._clock()
-        except SourceError as error:
-            outcome, self.fault = "failed", error
-        except Exception as error:
-            logger.debug("a source of updates cannot be read", exc_info=error)
-            outcome, self.fault = "failed", SourceError("fault", f"{type(error).__name__}: {error}")
-        if not self._wait(0.0):
-            self.looks[outcome] += 1
-            self.has_looked = True
-
-    def _read(self) -> str:
-        raw = self.reader.read()
-        if raw is None or (self.message is not None and raw == self.message.raw):
-            if raw is not None:
-                self.reader.accept()
-            return "unchanged"
-        mark = hashlib.sha256(raw).digest()
-        if self._bad is not None and self._bad[0] == mark:
-            raise self._bad[1]
-        try:
-            message = self._message(raw)
-        except SourceError as error:
-            self._bad = mark, error
-            raise
-        self._bad, self.message = None, message
-        self.reader.accept()
-        return "changed"
-
-    def _message(self, raw: bytes) -> _Message:
-        label = self.source.label
-        try:
-            source = Source.of(label, self.source.feed, raw)
-            timestamp = int(read_messages([source]).sources["timestamp"].iloc[0])
-        except LimitError as error:
-            raise SourceError("too_large", str(error)) from None
-        except TravelTimeError as error:
-            what = "it is a web page or XML, and no GTFS Realtime message" if raw.lstrip()[:1] == b"<" else str(error)
-            raise SourceError("unreadable", what) from None
-        return _Message(raw, source, timestamp, self._clock())
-
-    def age_s(self, now: float) -> float | None:
-        """Return the age of the message; one without a time, or of a time to come, has that of the last look."""
-        if self.message is None:
-            return None
-        seen = self.looked_at if self.message.timestamp < 0 else min(self.message.timestamp, self.message.seen)
-        return max(0.0, now - seen)
-
-
 @dataclass(frozen=True)
 class _Updated:
     """
@@ -212,20 +126,14 @@ class _Updated:
     Attributes
     ----------
     planned : Network
-    messages : tuple of _Message
-        Those that were to be applied.
+    messages : tuple of Message
+        One for each source that has one which can be applied, and is not too old.
     network : Network
-    used : tuple of _Message
-        Those that are: others if these cannot be applied.
-    fault : str
-        Why they cannot; empty if they can.
     """
 
     planned: Network
-    messages: tuple[_Message, ...]
+    messages: tuple[Message, ...]
     network: Network
-    used: tuple[_Message, ...]
-    fault: str = ""
 
 
 class Live:
@@ -241,8 +149,8 @@ class Live:
         Seconds between two looks at a source.
     max_age : float
         Seconds after which a message is no longer used; infinity for no limit.
-    clock : callable
-        POSIX seconds.
+    clock, steady : callables
+        POSIX seconds, and those of a clock that is not set.
 
     Attributes
     ----------
@@ -257,10 +165,11 @@ class Live:
         every: float,
         max_age: float,
         clock: Callable[[], float] = time.time,
+        steady: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._serving, self._every, self._max_age, self._clock = serving, every, max_age, clock
+        self._serving, self._every, self._max_age = serving, every, max_age
         self._wake, self._is_over, self._settled = threading.Event(), threading.Event(), threading.Event()
-        self._followers = tuple(_Follower(source, every, clock, self._is_over.wait) for source in sources)
+        self._followers = tuple(Follower(source, every, clock, steady, self._is_over.wait) for source in sources)
         self.current: dict[str, _Updated] = {}
         self._counts: dict[str, tuple[int, int, int]] = {}
         self._said: dict[str, tuple[str, str, bool]] = {}
@@ -291,7 +200,7 @@ class Live:
         """Wait until each source was read once and the networks have its updates; return whether that was in time."""
         return self._settled.wait(seconds)
 
-    def _follow(self, follower: _Follower) -> None:
+    def _follow(self, follower: Follower) -> None:
         while not self._is_over.is_set():
             begun = time.monotonic()
             follower.look()
@@ -315,14 +224,14 @@ class Live:
         """Return the seconds until a fetch has to end, or a message is too old; None for never."""
         left = [math.inf]
         for each in self._followers:
-            deadline, age = each.reader.deadline, each.age_s(self._clock())
+            deadline, message = each.reader.deadline, each.usable(self._planned(each.source.map or ""), self._max_age)
             if deadline is not None:
                 left.append(deadline - time.monotonic())
-            if age is not None and age <= self._max_age:
-                left.append(self._max_age - age)
+            if message is not None:
+                left.append(self._max_age - each.age_s(message))
         if any(isinstance(each.reader, AddressReader) for each in self._followers):
             # A fetch may begin in the meantime, and sets its deadline then.
-            left.append(live_sources.FETCH_S)
+            left.append(live_readers.FETCH_S)
         least = min(left)
         return None if math.isinf(least) else min(max(0.0, least) + _LATER_S, threading.TIMEOUT_MAX)
 
@@ -330,7 +239,8 @@ class Live:
         """Exchange the networks if their messages have changed, and log what has become of the sources."""
         try:
             with interruptible(self._is_over.is_set):
-                latest = {name: self._messages(name) for name in {each.source.map or "" for each in self._followers}}
+                names = {each.source.map or "" for each in self._followers}
+                latest = {name: self._messages(name, self._planned(name)) for name in names}
                 updated = {name: self.current.get(name) for name in latest}
                 if any(
                     messages != (() if (before := updated[name]) is None else before.messages)
@@ -343,20 +253,20 @@ class Live:
             logger.exception("updates cannot be applied")
         self._log()
 
-    def _messages(self, name: str) -> tuple[_Message, ...]:
-        """Return the messages of a network that are not too old."""
-        now = self._clock()
-        return tuple(
-            each.message
-            for each in self._followers
-            if each.source.map == name and each.message is not None and (each.age_s(now) or 0.0) <= self._max_age
-        )
+    def _planned(self, name: str) -> Network | None:
+        """Return the planned network to which updates were applied last."""
+        return None if (found := self.current.get(name)) is None else found.planned
+
+    def _messages(self, name: str, planned: Network | None) -> tuple[Message, ...]:
+        """Return the messages of a network that can be used."""
+        found = (each.usable(planned, self._max_age) for each in self._followers if each.source.map == name)
+        return tuple(each for each in found if each is not None)
 
     def applied(self, planned: Atlas) -> tuple[Atlas, dict[str, _Updated]]:
         """
         Return planned networks with the updates, and a value for `updated` once they are in place.
 
-        A network whose updates cannot be applied keeps those from before; if it has none, it is as planned.
+        A source whose message cannot be applied keeps the one from before, and is left out if it has none.
 
         Parameters
         ----------
@@ -372,7 +282,7 @@ class Live:
         return Atlas(networks), updated
 
     def _with_updates(self, name: str, planned: Network) -> _Updated:
-        messages, before = self._messages(name), self.current.get(name)
+        messages, before = self._messages(name, planned), self.current.get(name)
         if before is not None and before.planned is planned and before.messages == messages:
             return before
         try:
@@ -381,10 +291,44 @@ class Live:
             raise
         except Exception as error:
             logger.debug("updates cannot be applied", exc_info=error)
-            last = _Updated(planned, (), planned, ()) if before is None or before.planned is not planned else before
-            return _Updated(planned, messages, last.network, last.used, f"it cannot be applied: {error}")
+            messages, network = self._one_by_one(name, planned, before)
+        for each in self._followers:
+            if each.source.map == name and (used := each.usable(planned, self._max_age)) in messages:
+                each.good = used
         self._count(name, network)
-        return _Updated(planned, messages, network, messages)
+        return _Updated(planned, messages, network)
+
+    def _one_by_one(self, name: str, planned: Network, before: _Updated | None) -> tuple[tuple[Message, ...], Network]:
+        """Return the messages that can be applied together, and the network with them, if one of all cannot."""
+        known = before.messages if before is not None and before.planned is planned else ()
+        messages: tuple[Message, ...] = ()
+        found: dict[tuple[Message, ...], Network] = {(): planned}
+        if before is not None and known:
+            found[known] = before.network
+        for each in self._followers:
+            for _ in range(2):  # the last message, and the one before
+                message = each.usable(planned, self._max_age) if each.source.map == name else None
+                if message is None:
+                    break
+                more = (*messages, message)
+                if more == known[: len(more)]:  # these could be applied before
+                    messages = more
+                    break
+                try:
+                    found[more] = planned.with_updates([one.source for one in more])
+                except InterruptedSearchError:
+                    raise
+                except Exception as error:
+                    if message is not each.message:
+                        each.good = None
+                        break
+                    each.bad = message, planned, f"it cannot be applied: {said(error)}"
+                else:
+                    messages = more
+                    break
+        if messages not in found:
+            found[messages] = planned.with_updates([one.source for one in messages])
+        return messages, found[messages]
 
     def _count(self, name: str, network: Network) -> None:
         """Note what became of the updates of each source."""
@@ -401,29 +345,31 @@ class Live:
 
     def statuses(self) -> list[Status]:
         """Return what is known about each source."""
-        found, now = [], self._clock()
-        names = {item.name for item in self._serving.planned.maps}
+        found = []
+        planned = {item.name: item.network for item in self._serving.planned.maps}
         for each in self._followers:
-            updated = self.current.get(each.source.map or "")
-            message, age, fault = each.message, each.age_s(now), each.fault
-            is_old = age is not None and age > self._max_age
-            not_applied = (
-                "" if updated is None or fault is not None or message not in updated.messages else updated.fault
-            )
-            if each.source.map not in names and fault is None:
-                not_applied = "a reload has left no network of this name"
-            if fault is not None or not_applied:
+            name = each.source.map or ""
+            updated, latest, fault = self.current.get(name), each.message, each.fault
+            used = () if updated is None or name not in planned else updated.messages
+            in_use = next((one for one in used if one.source.name == each.source.label), None)
+            shown = latest if in_use is None else in_use
+            age = None if shown is None else each.age_s(shown)
+            reason = each.fails_on(planned.get(name)) if fault is None else plain_text(str(fault), 200)
+            if name not in planned and fault is None:
+                reason = "a reload has left no network of this name"
+            if reason:
                 status = "failed"
+            elif latest is None:
+                status = "waiting"
             else:
-                status = "waiting" if message is None else "old" if is_old else "ok"
-            reason = not_applied if fault is None else str(fault)
+                status = "old" if each.age_s(latest) > self._max_age else "ok"
             if status == "old":
                 reason = f"its message is older than {self._max_age:g} s"
-            in_use = updated is not None and any(used.source.name == each.source.label for used in updated.used)
+            counts = self._counts.get(each.source.label, (0, 0, 0)) if name in planned else (0, 0, 0)
             found.append(
                 Status(
-                    each.source, status, in_use, reason, age, -1 if message is None else message.timestamp,
-                    *self._counts.get(each.source.label, (0, 0, 0)), dict(each.looks),
+                    each.source, status, in_use is not None, reason, age, -1 if shown is None else shown.timestamp,
+                    *counts, dict(each.looks),
                 )
             )  # fmt: skip
         return found

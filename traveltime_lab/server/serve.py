@@ -286,7 +286,7 @@ def serve(
         network, or for a single network by the name of the GTFS feed that they are about; a dict by network may have
         such dicts as values.
     every : float, default 30
-        Seconds between two looks at each of them, at most a day.
+        Seconds between two looks at each of them, at most a day, and at least one second for addresses.
     max_age : float, default 600
         Seconds after which a message is no longer used, by the timestamp of its header; the planned timetable takes
         its place. Infinity for no limit.
@@ -325,6 +325,8 @@ def serve(
         raise LimitError(f"idle_s must be above 0 and at most {MOST_IDLE_S:,.0f} seconds; got {idle_s!r}")
     every_s, max_age_s = check_times(every, max_age)
     atlas = Atlas(networks)
+    sources = () if updates is None else update_sources(updates, tuple(item.name for item in atlas.maps))
+    check_times(every_s, max_age_s, sources)
     options = Options(
         body_limit=whole(body_limit, "body_limit", 1, 2**63 - 1, "bytes"),
         timeout_s=number(timeout_s, "timeout_s"),
@@ -337,7 +339,7 @@ def serve(
         allow_origins=(
             (allow_origins,) if isinstance(allow_origins, str) else tuple(items(allow_origins, "allow_origins", "URLs"))
         ),
-        updates=() if updates is None else update_sources(updates, tuple(item.name for item in atlas.maps)),
+        updates=sources,
         every_s=every_s,
         max_age_s=max_age_s,
     )
