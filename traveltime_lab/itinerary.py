@@ -114,7 +114,8 @@ class Alert:
     ----------
     header, description, url : str
         Texts; empty if the message has none. Several languages are read in English, as directions are, or else without
-        a language, or else in the first one.
+        a language, or else in the first one. Those of more than 300, 1,000 and 2,000 characters are cut and end with
+        ``...``; an address that is longer, or not http or https, is empty.
     effect, cause : str
         Names of GTFS Realtime, such as ``"DETOUR"`` and ``"CONSTRUCTION"``.
     entity, source : str

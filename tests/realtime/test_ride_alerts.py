@@ -15,6 +15,7 @@ import traveltime_lab as tl
 from tests.support import towns
 from tests.support.worlds import at
 from traveltime_lab.itinerary import Ride
+from traveltime_lab.realtime import ride_alerts
 
 DAY = "20260302"
 MIDNIGHT = 1_772_409_600
@@ -51,7 +52,8 @@ def planned(tmp_path_factory: pytest.TempPathFactory) -> tl.Network:
 
 def concerns(alert: dict[str, Any], now: int | None, ride: Ride, start: int) -> bool:
     """Return whether an alert of a message is about a ride whose trip starts at a time by the timetable."""
-    trip = TRIPS[ride.trip_id]
+    name = ride.trip_id.partition("@")[0]
+    trip = TRIPS[name]
 
     def is_active(begin: float, end: float) -> bool:
         periods = alert.get("active_period") or [{"start": now or 0}]
@@ -73,7 +75,7 @@ def concerns(alert: dict[str, Any], now: int | None, ride: Ride, start: int) -> 
                 if name in entity
             ),
             all(inner[name] == trip[name] for name in ("route_id", "direction_id") if name in inner),
-            inner.get("trip_id", ride.trip_id) == ride.trip_id,
+            inner.get("trip_id", name) == name,
             inner.get("start_date", DAY) == DAY,
             "start_time" not in inner or clock(inner["start_time"]) == start,
         ]
@@ -140,25 +142,137 @@ def rides(network: tl.Network, when: str, how: str = "departure_time", **more: A
 
 @pytest.mark.parametrize("delay", [0, 30, 240])
 @pytest.mark.parametrize("now", [None, MIDNIGHT + 29_500])
-def test_alerts_equal_a_plain_reading(planned: tl.Network, now: int | None, delay: int) -> None:
+def test_alerts_equal_a_plain_reading(
+    planned: tl.Network, now: int | None, delay: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ride_alerts, "MOST_ALERTS", 400)
     dice = random.Random(f"{now} {delay}")
     alerts = [random_alert(dice) for _ in range(400)]
-    late = {"trip": {"trip_id": "t0", "start_date": DAY}, "delay": delay}
-    network = planned.with_updates(message(alerts, now, *([late] if delay else [])))
+    late = [
+        {"trip": {"trip_id": "t0", "start_date": DAY}, "delay": delay},
+        {"trip": {"trip_id": "t2", "start_date": DAY, "start_time": "10:20:00"}, "delay": delay},
+    ]
+    network = planned.with_updates(message(alerts, now, *(late if delay else [])))
     compared = 0
+    seen = set()
     for when, how in (
         ("2026-03-02T08:00:00", "departure_time"),
         ("2026-03-02T10:20:00", "departure_time"),
         ("2026-03-02T10:26:00", "arrival_time"),
     ):
         for ride in rides(network, when, how):
-            start = (
-                TRIPS[ride.trip_id]["start"] if ride.trip_id != "t2" else round(ride.board.time.timestamp()) - MIDNIGHT
-            )
+            seen.add(ride.trip_id)
+            name, _, repetition = ride.trip_id.partition("@")
+            start = round(ride.board.time.timestamp()) - MIDNIGHT
+            if name != "t2" or repetition:
+                start = TRIPS[name]["start"] + (1200 if repetition else 0)
             expected = [f"a{i}" for i, alert in enumerate(alerts) if concerns(alert, now, ride, start)]
             assert [each.entity for each in ride.alerts] == expected
             compared += len(expected)
-    assert compared > 100
+    assert compared > 100 and ("t2@10:20:00" in seen) == (delay > 0)
+
+
+def named(**trip: Any) -> dict[str, Any]:
+    return {"informed_entity": [{"trip": trip}]}
+
+
+@pytest.mark.parametrize("exact", [0, 1])
+def test_runs_of_their_own_have_the_alerts_on_their_trip(tmp_path: Path, exact: int) -> None:
+    """A repetition, or a trip, that is late, is replaced or runs once more is named as in the timetable."""
+    trips = [[("a", 28_800), ("b", 29_100)], [("a", 36_000), ("b", 36_300)]]
+    frequencies = f"trip_id,start_time,end_time,headway_secs,exact_times\nt1,10:00:00,12:00:00,600,{exact}"
+    feed = towns.timetable(tmp_path, towns.STOPS, trips, frequencies=frequencies)
+    network = tl.build_network(towns.STREETS, gtfs=feed, timezone="UTC")
+    starts = ["08:00:00", "10:10:00", "10:20:00", "10:19:00", "08:05:00"]
+    alerts = [named(trip_id=name) for name in ("t0", "t1", "new")]
+    alerts += [named(trip_id=name, start_time=start) for name in ("t0", "t1", "new") for start in starts]
+    alerts += [named(trip_id="t1", start_date="20260303")]
+
+    def found(when: str, **update: Any) -> tuple[str, set[int]]:
+        places = at((0.0, 0.0), (3000.0, 0.0))
+        how: Any = {"transportation": "bus", "departure_time": when}
+        routes = tl.routes(network.with_updates(message(alerts, None, update)), places[:1], places[1:], **how)
+        (ride,) = (leg.ride for leg in routes["route"].iloc[0].legs if leg.ride is not None)
+        return ride.trip_id, {int(each.entity[1:]) for each in ride.alerts}
+
+    def expected(name: str, *given: str) -> set[int]:
+        at = ("t0", "t1", "new").index(name)
+        return {at, *(3 + 5 * at + starts.index(start) for start in given)}
+
+    run = {"trip_id": "t1", "start_date": DAY, "start_time": "10:20:00"}
+    calls = [{"stop_id": name, "departure": {"time": MIDNIGHT + time}} for name, time in (("a", 37_230), ("b", 37_500))]
+    early = [{"stop_id": name, "departure": {"time": MIDNIGHT + time}} for name, time in (("a", 28_860), ("b", 29_100))]
+    assert found("2026-03-02T10:20:00", trip=run, delay=60) == ("t1@10:20:00", expected("t1", "10:20:00"))
+    if not exact:
+        loose = {**run, "start_time": "10:19:00"}
+        assert found("2026-03-02T10:18:30", trip=loose, delay=60) == (
+            "t1@10:19:00",
+            expected("t1", "10:19:00", "10:20:00"),
+        )
+    new = {
+        "trip_id": "new",
+        "route_id": "R0",
+        "start_date": DAY,
+        "start_time": "10:20:00",
+        "schedule_relationship": "NEW",
+    }
+    assert found("2026-03-02T10:20:20", trip=new, stop_time_update=calls) == ("new", expected("new", "10:20:00"))
+    again = {"trip_id": "t0", "start_date": DAY, "schedule_relationship": "DUPLICATED"}
+    properties = {"trip_id": "new", "start_date": DAY, "start_time": "08:05:00"}
+    later = found("2026-03-02T08:01:00", trip=again, trip_properties=properties)
+    assert later == ("new", expected("new", "08:05:00"))
+    instead = {"trip_id": "t0", "start_date": DAY, "schedule_relationship": "REPLACEMENT"}
+    assert found("2026-03-02T07:59:00", trip=instead, stop_time_update=early) == ("t0", expected("t0", "08:00:00"))
+    assert found("2026-03-02T07:59:00", trip={"trip_id": "t0", "start_date": DAY}, delay=60) == (
+        "t0",
+        expected("t0", "08:00:00"),
+    )
+
+
+def test_many_alerts_and_long_texts(planned: tl.Network) -> None:
+    """The most specific ones are kept, in the order of the message, and texts that are cut say so."""
+
+    def alert(text: str, **selector: Any) -> dict[str, Any]:
+        words = {"translation": [{"text": text * 5000}]}
+        return {"informed_entity": [selector], "header_text": words, "description_text": words}
+
+    broad = [alert("x", agency_id="X")] * 30 + [alert("x", route_type=3)] * 5
+    narrow = [alert("y", trip={"trip_id": "t0"}), alert("y", stop_id="a"), alert("y", route_id="R0")]
+    network = planned.with_updates(message([*broad, *narrow], None))
+    ride = rides(network, "2026-03-02T08:00:00")[0]
+    assert [each.entity for each in ride.alerts] == [f"a{i}" for i in (*range(17), 35, 36, 37)]
+    assert ride.alerts[-1].header == "y" * 297 + "..." and ride.alerts[-1].description == "y" * 997 + "..."
+    assert len(network.updates.alerts) == 38 and len(network.updates.alerts["header"].iloc[0]) == 5000
+
+
+@pytest.mark.parametrize(
+    ("translations", "expected"),
+    [
+        ([("en", ""), ("de", "Umleitung")], "Umleitung"),
+        ([("en", " "), ("", "Detour")], "Detour"),
+        ([("en-html", "<b>Detour</b>"), ("en", "Detour")], "Detour"),
+        ([("EN-HTML", "<b>Detour</b>"), ("de", "Umleitung")], "Umleitung"),
+        ([("en-html", "<b>Detour</b>")], "<b>Detour</b>"),
+        ([("en", "\x1b[2J\x1b]0;x\x07\u202ereached\x85\x00\u200b\nnow\u200c")], "[2J]0;xreached\nnow\u200c"),
+    ],
+)
+def test_texts_of_alerts(planned: tl.Network, translations: list[tuple[str, str]], expected: str) -> None:
+    words = {"translation": [{"language": code, "text": text} for code, text in translations]}
+    alert = {"informed_entity": [{"route_id": "R0"}], "header_text": words, "description_text": words}
+    network = planned.with_updates(message([alert], None))
+    (said,) = rides(network, "2026-03-02T08:00:00")[0].alerts
+    assert said.header == said.description == expected == network.updates.alerts["header"].iloc[0]
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [("HTTPS://x/1", True), ("http://x", True), ("javascript:alert(1)", False), ("data:text/html,x", False),
+     ("//x", False), (" javascript:http://x", False), ("http://x/" + "y" * 2000, False)],
+)  # fmt: skip
+def test_addresses_of_alerts(planned: tl.Network, url: str, expected: bool) -> None:
+    alert = {"informed_entity": [{"route_id": "R0"}], "url": {"translation": [{"text": url}]}}
+    (said,) = rides(planned.with_updates(message([alert], None)), "2026-03-02T08:00:00")[0].alerts
+    assert said.url == (url if expected else "")
 
 
 def test_headways_that_are_averages(planned: tl.Network) -> None:
@@ -168,20 +282,20 @@ def test_headways_that_are_averages(planned: tl.Network) -> None:
 
 
 def test_several_feeds(tmp_path: Path) -> None:
-    """An id that two feeds have is of neither, unless the message is of one."""
+    """An id or type that two feeds have is of neither, unless the message is of one."""
     feeds = []
     for name, trips in {"one": towns.TRIPS[:1], "two": [[("b", 29_400), ("c", 29_700)]]}.items():
         path = towns.timetable(tmp_path, towns.STOPS, trips)
         feeds.append(path.rename(path.with_stem(name)))
     network = tl.build_network(towns.STREETS, gtfs=feeds, timezone="UTC")
-    named = message([{"informed_entity": [{"route_id": "R0"}]}], None)
+    by_route = message([{"informed_entity": [{"route_id": "R0"}]}], None)
     typed = message([{"informed_entity": [{"route_type": 3}]}], None)
 
     def n_alerts(source: Any) -> int:
         return sum(len(ride.alerts) for ride in rides(network.with_updates(source), "2026-03-02T08:00:00"))
 
-    assert n_alerts(named) == 0 and n_alerts(typed) == 2
-    assert n_alerts({"one": named}) == n_alerts({"two": named}) == 1
+    for each in (by_route, typed):
+        assert n_alerts(each) == 0 and n_alerts({"one": each}) == n_alerts({"two": each}) == 1
 
 
 def test_what_an_alert_says(planned: tl.Network) -> None:
@@ -223,7 +337,7 @@ def test_explain_says_that_the_plan_would_do(planned: tl.Network) -> None:
     )
 
 
-def test_the_service_has_them_on_request(planned: tl.Network) -> None:
+def test_the_service_has_them_on_request(planned: tl.Network, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("starlette", reason="the extra 'server' is not installed")
     import msgspec
 
@@ -232,6 +346,7 @@ def test_the_service_has_them_on_request(planned: tl.Network) -> None:
     from traveltime_lab.server.atlas import Atlas
     from traveltime_lab.server.auth import Credentials
     from traveltime_lab.server.contract.responses import Matrix
+    from traveltime_lab.server.endpoints import ways
 
     alert = {"informed_entity": [{"route_id": "R1"}], "header_text": {"translation": [{"text": "Works"}]}}
     network = planned.with_updates(message([alert], None))
@@ -254,6 +369,11 @@ def test_the_service_has_them_on_request(planned: tl.Network) -> None:
             plain = asked(path, "route")
             assert plain == {"route": found["route"]}, "clients that do not request them see no difference"
             assert asked(path, "alerts", transportation={"type": "walking"}) == {"alerts": []}
+        with monkeypatch.context() as patch:
+            patch.setattr(ways, "_routed", lambda *_, **__: pytest.fail("routes are made"))
+            for mode in ("walking", "cycling", "driving", "ferry", "driving+ferry"):
+                found = asked("/v4/time-filter", "travel_time", "alerts", transportation={"type": mode})
+                assert found["alerts"] == [] and found["travel_time"] > 0
         with open_door(create_app(Atlas(planned), Credentials([PAIR]))) as other:
             body = {
                 "locations": locations(*ends),

@@ -614,7 +614,7 @@ class TestFeeds:
     def test_alerts_on_equal_ids_need_it_too(self, two: Timetable) -> None:
         base = {"effect": "NO_SERVICE"}
         for selector in ({"stop_id": "b"}, {"route_id": "R"}, {"trip": {"trip_id": "t"}}, {"agency_id": "A"},
-                         {"route_id": "R", "stop_id": "b"}):  # fmt: skip
+                         {"route_id": "R", "stop_id": "b"}, {"route_type": 3}):  # fmt: skip
             content = message({"alert": {**base, "informed_entity": [selector, {"stop_id": "x"}]}})
             found, report, _ = with_updates(two, read_updates(content, None))
             assert found is two

@@ -158,9 +158,11 @@ class _Known:
 
     def close(self, selector: dict[str, Any], feed: int, alert: dict[str, Any], closed: Closures) -> int:
         """Add the calls that one selector of an alert closes; return how many of its ids are of several feeds."""
-        if feed >= 0 or not _IDS & {*selector}:
+        if feed >= 0 or len(self.timetable.feeds) == 1:
             self._close(selector, feed, alert, closed)
             return 0
+        if not _IDS & {*selector}:  # a type of routes, which all feeds may have
+            return 1
         if len(selector) > 1:
             feeds = self.feeds_of({name: ids[0] for name, ids in selector.items() if name in _IDS})
             if len(feeds) == 1:

@@ -47,6 +47,10 @@ class Edits:
         """Let a trip of the timetable not run on some dates."""
         self.removed.setdefault(trip, set()).update(dates)
 
+    def copies(self, n_trips: int) -> dict[int, Run]:
+        """Return the runs by their rows in the timetable with the edits, given the number of its planned trips."""
+        return dict(enumerate([*self.runs, *(run for run, _ in self.repeated)], n_trips))
+
     def __bool__(self) -> bool:
         """Return whether there are any."""
         return bool(self.removed or self.runs or self.repeated)
@@ -180,6 +184,7 @@ def applied(timetable: Timetable, edits: Edits, growing: Growing | None = None) 
     ----------
     timetable : Timetable
     edits : Edits
+        With the trips before them; see `with_trips_before`.
     growing : Growing, optional
         Memory of the times, which all timetables with edits of this one share.
 
@@ -190,7 +195,6 @@ def applied(timetable: Timetable, edits: Edits, growing: Growing | None = None) 
     """
     if not edits:
         return timetable
-    edits = _with_trips_before(timetable, edits)
     services, patterns = _NewServices(timetable.services), _NewPatterns(timetable)
     service = timetable.hot.trip_service.copy()
     for trip, dates in edits.removed.items():
@@ -308,7 +312,7 @@ def _seated(timetable: Timetable) -> list[tuple[int, int, int, int]]:
     ]
 
 
-def _with_trips_before(timetable: Timetable, edits: Edits) -> Edits:
+def with_trips_before(timetable: Timetable, edits: Edits) -> Edits:
     """
     Return edits in which the trips before those that change, whose passengers stay seated, have copies of their own.
 

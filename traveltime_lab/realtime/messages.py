@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from traveltime_lab._arrays import AnyArray, Int64Array, ObjectArray, indptr_of
+from traveltime_lab._checks import plain_text
 from traveltime_lab.realtime.schema import CAUSES, EFFECTS, VEHICLE_STATUS
 from traveltime_lab.realtime.sources import NONE, Fields, Source
 
@@ -239,6 +240,8 @@ def _alerts(fields: Fields, number: int, now: int, alive: AnyArray) -> list[dict
         selectors[row].append(given)
     cause, effect = fields.numbers(_ALERT, "cause", 1), fields.numbers(_ALERT, "effect", 8)
     words = [_words(fields, name) for name in ("header_text", "description_text", "url")]
+    # Clients make links of them: no other scheme, such as javascript, is an address.
+    words[2] = [each if each.lower().startswith(("http://", "https://")) else "" for each in words[2]]
     ids = fields.texts("entity", "id")[entity_row]
     return [
         {
@@ -258,13 +261,15 @@ def _name(names: dict[str, int], value: int) -> str:
 
 
 def _words(fields: Fields, name: str) -> list[str]:
-    """Return the first English text of each alert, or else one without a language, or else the first."""
+    """Return the first English text of each alert, or else one without a language, or else the first; HTML last."""
     place = f"{_ALERT}.{name}.translation"
     found, rank = [""] * fields.count(_ALERT), [9] * fields.count(_ALERT)
     texts, languages = fields.texts(place, "text"), fields.texts(place, "language")
     for row, text, language in zip(fields.rows_in(place, _ALERT).tolist(), texts, languages, strict=True):
         own = 0 if language.lower().startswith("en") else 1 if not language else 2
-        if own < rank[row]:
+        # Some feeds have each text a second time, as HTML.
+        own += 3 * language.lower().endswith("-html")
+        if own < rank[row] and (text := plain_text(text)).strip():
             found[row], rank[row] = text, own
     return found
 

@@ -158,6 +158,7 @@ class Plan(Runs):
             if isinstance(made, str):
                 return made
             made.trip_id, made.headsign = str(self.timetable.trips["trip_id"].iloc[trip]), self.headsign(u, trip)
+            made.starts = (int(self.timetable.hot.first_departure[trip]),)
             self.edits.remove(trip, (date,))
             self.edits.runs.append(made)
             self.trips["replaced"] += 1
@@ -208,7 +209,9 @@ class Plan(Runs):
         planned.arrival = [time + later for time in planned.arrival]
         planned.departure = [time + later for time in planned.departure]
         planned.is_new = True
-        planned.trip_id = f"{self.timetable.trips['trip_id'].iloc[trip]}@{self._clock(start)}"
+        planned.named = str(self.timetable.trips["trip_id"].iloc[trip])
+        planned.trip_id = f"{planned.named}@{self._clock(start)}"
+        planned.starts = (start,) if replaced == NONE else (start, replaced)
         closed: set[int] = set()
         if replaced != NONE:
             closed = self.closed.of(trip, date, len(planned.stop))

@@ -68,6 +68,10 @@ class Run:
         Those of the source if empty.
     is_repaired : bool
         Whether given times decreased along the trip.
+    named : str
+        Id of the trip in messages, if `trip_id` is made up.
+    starts : tuple of int, s
+        Times at which it starts in messages; empty for the first departure of the source.
     """
 
     source: int
@@ -84,6 +88,8 @@ class Run:
     headsign: str = ""
     short_name: str = ""
     is_repaired: bool = field(default=False, compare=False)
+    named: str = field(default="", compare=False)
+    starts: tuple[int, ...] = field(default=(), compare=False)
 
 
 def in_order(times: list[int], is_given: list[bool]) -> tuple[list[int], bool]:
@@ -135,6 +141,10 @@ def predicted(
         The calls that remain.
     is_repaired : bool
         Whether given times decreased along the trip.
+    named : str
+        Id of the trip in messages, if `trip_id` is made up.
+    starts : tuple of int, s
+        Times at which it starts in messages; empty for the first departure of the source.
     """
     delay, position, times, is_given = trip_delay, [], [], []
     for i, planned in enumerate(zip(arrival, departure, strict=True)):

@@ -89,7 +89,7 @@ class Runs:
             [planned.pickup[i] if own.pickup < 0 else own.pickup for i, own in zip(position, found, strict=True)],
             [planned.drop_off[i] if own.drop_off < 0 else own.drop_off for i, own in zip(position, found, strict=True)],
             arrival, departure, planned.is_new, trip_id=planned.trip_id, headsign=planned.headsign,
-            short_name=planned.short_name, is_repaired=is_repaired,
+            short_name=planned.short_name, is_repaired=is_repaired, named=planned.named, starts=planned.starts,
         )  # fmt: skip
 
     def _times(
@@ -257,6 +257,7 @@ class Runs:
         return Run(
             -1, (date,), list(range(len(stops))), stops, [each[0] for each in types], [each[1] for each in types],
             ordered[0::2], ordered[1::2], is_new=True, route=route, is_repaired=is_repaired,
+            starts=() if (start := seconds_of(updates.start_time[u])) == NONE else (start,),
         )  # fmt: skip
 
     def _day_of(self, time: int, zone: int) -> int:
@@ -288,4 +289,5 @@ class Runs:
         later = 0 if start == NONE else start - planned.departure[0]
         planned.arrival = [time + later for time in planned.arrival]
         planned.departure = [time + later for time in planned.departure]
+        planned.starts = (planned.departure[0],)
         return self.predict(u, planned, date) or "fewer than two stops are left"

@@ -23,7 +23,7 @@ from traveltime_lab.realtime.schema import KINDS, NUMBER, PLACES
 
 #: Most bytes of a message (assumed; those of the largest networks have 10 MB).
 MOST_BYTES: Final = 1 << 28
-#: Most bytes of a message in JSON, and most objects, lists and commas in it, which tell how much memory its values take
+#: Most bytes of a message in JSON, and most objects, lists and commas in it, by which its values take memory
 #: (assumed: six times the bytes of Protocol Buffers, and ten times the 60,000 stop updates of the Netherlands).
 MOST_JSON_BYTES, MOST_JSON_PARTS = 1 << 26, 5_000_000
 #: How many times the bytes of a packed message it may have, and the bytes that any may have (assumed).
@@ -31,7 +31,7 @@ MOST_TIMES, ALWAYS_UNPACKED = 100, 1 << 20
 #: Most values of a message (assumed; 60,000 stop updates of the Netherlands have 300,000).
 MOST_VALUES: Final = 15_000_000
 #: Most messages within a message by place (assumed, several times those of the largest networks), for which objects of
-#: Python are made.
+#: Python are created.
 MOST_PARTS: Final = {
     "entity": 1_000_000,
     "entity.trip_update": 1_000_000,
@@ -170,7 +170,7 @@ def _plain(content: bytes, name: str) -> bytes:
 
 
 def _check_json(text: bytes, name: str) -> None:
-    """Raise LimitError for JSON whose values would take much memory, before any is made."""
+    """Raise LimitError for JSON whose values would take much memory, before it is parsed."""
     if len(text) > MOST_JSON_BYTES:
         raise LimitError(
             f"{name} has more than {MOST_JSON_BYTES:,} bytes of JSON; a message in JSON has at most that. Use Protocol "

@@ -15,7 +15,7 @@ import pandas as pd
 
 from traveltime_lab._digests import digest
 from traveltime_lab.errors import InputError
-from traveltime_lab.realtime.apply import applied, fingerprint_parts
+from traveltime_lab.realtime.apply import applied, fingerprint_parts, with_trips_before
 from traveltime_lab.realtime.archives.day import DayMessages
 from traveltime_lab.realtime.growing import Growing
 from traveltime_lab.realtime.match import feed_number
@@ -125,6 +125,7 @@ def with_updates(
         If a feed is named that the timetable does not have.
     """
     names = timetable.feeds["name"].astype(str).tolist()
+    titles = messages.sources["name"].tolist()
     feeds = np.array([feed_number(names, name) for name in messages.sources["feed"]], np.int64)
     of_alerts = [int(feeds[alert["source"]]) for alert in messages.alerts]
     read = Messages(messages.sources, messages.trips, messages.alerts, messages.vehicles)
@@ -132,7 +133,8 @@ def with_updates(
         plan: Plan = messages.plan(timetable, feeds[read.trips.source], read)
     else:
         plan = Plan(timetable, read, feeds[read.trips.source], of_alerts)
-    updated = applied(timetable, plan.edits, growing)
+    edits = with_trips_before(timetable, plan.edits)
+    updated = applied(timetable, edits, growing)
     if isinstance(messages, DayMessages) and updated is not timetable:
         # A past day takes no further updates, which name stops by these numbers.
         updated = replace(updated, sequences=None)
@@ -145,7 +147,7 @@ def with_updates(
         _counts(read, plan),
         pd.Timestamp(latest, unit="s", tz="UTC") if latest >= 0 else None,
         messages,
-        RideAlerts(updated, timetable.n_trips, messages.alerts, of_alerts, messages.sources["name"].tolist())
+        RideAlerts(updated, edits.copies(timetable.n_trips), messages.alerts, of_alerts, titles)
         if messages.alerts
         else None,
     )

@@ -3,7 +3,7 @@ Read the files and addresses of live updates again and again.
 
 An address is fetched over http or https only, through the proxies of the environment as `urllib.request` uses them. A
 redirect leads neither from https to http nor from a public address to one of a private network. A fetch ends after some
-seconds, whatever the server does, and at once when it is aborted. What a server answers is not part of any error.
+seconds, whatever the server does, and at once when it is aborted. No error has any part of an answer.
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ class AddressReader:
                 }
                 return self._body(response)
         except Exception as error:
-            # What the server says of its answer may be about another state than the last one that was read.
+            # The validators may be about another answer than the last one that was read.
             if not (isinstance(error, urllib.error.HTTPError) and error.code == 304 and self._known):
                 self._known = {}
                 raise self._fault(error) from None

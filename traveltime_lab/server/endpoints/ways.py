@@ -75,8 +75,9 @@ class Ways:
             known["fares"] = [fares_entry(route) or UNSET for route in self.routes]
         if self.routes is not None and "route" in requested:
             known["route"] = [_route(route) for route in self.routes]
-        if self.routes is not None and "alerts" in requested:
-            known["alerts"] = [_alerts(route) for route in self.routes]
+        if "alerts" in requested:
+            # Ways that were found without routes have no rides.
+            known["alerts"] = repeat([]) if self.routes is None else [_alerts(route) for route in self.routes]
         last = max((ON_THE_WIRE.index(name) for name in known), default=0)
         return map(Properties, *(known.get(name, repeat(UNSET, self.other.size)) for name in ON_THE_WIRE[: last + 1]))
 
@@ -113,11 +114,8 @@ def find_ways(
         return Ways(_NOTHING, _NOTHING)
     is_by_mode, is_by_timetable = "distance_breakdown" in requested, trips.query.transit is not None
     is_by_ferry = not is_by_timetable and not MODES[trips.query.transportation.type].is_on_streets
-    if (
-        limit is None
-        or (not is_fast and not {"route", "fares", "alerts"}.isdisjoint(requested))
-        or (is_by_mode and is_by_ferry)
-    ):
+    of_routes = {"route", "fares", "alerts"} if is_by_timetable else {"route", "fares"}
+    if limit is None or (not is_fast and not of_routes.isdisjoint(requested)) or (is_by_mode and is_by_ferry):
         return _routed(trips, limit, n_best, is_by_mode=is_by_mode)
     if is_by_timetable and (is_by_mode or n_best > 1):
         return _outlined(trips, limit, requested, n_best)
