@@ -229,6 +229,18 @@ def test_runs_of_their_own_have_the_alerts_on_their_trip(tmp_path: Path, exact: 
     )
 
 
+@pytest.mark.parametrize("length", [60, 1, 0, -60])
+def test_empty_periods(planned: tl.Network, length: int) -> None:
+    period = {"start": MIDNIGHT + 28_860, "end": MIDNIGHT + 28_860 + length}
+    alert = {"informed_entity": [{"route_id": "R0"}], "active_period": [period]}
+    closure = {**alert, "effect": "NO_SERVICE"}
+    network = planned.with_updates(message([alert, closure], None))
+    ride = rides(network, "2026-03-02T08:00:00")[0]
+    assert [each.entity for each in ride.alerts] == (["a0", "a1"] if length > 0 else [])
+    said = network.updates.alerts["result"].iloc[1]
+    assert ("an active_period is empty" in said) == (length <= 0)
+
+
 def test_many_alerts_and_long_texts(planned: tl.Network) -> None:
     """The most specific ones are kept, in the order of the message, and texts that are cut say so."""
 

@@ -462,12 +462,15 @@ class TestAlerts:
             void = {name: bound}
             found, report = apply(timetable, self.alert({"route_id": "R"}, active_period=[void]))
             assert found is timetable
-            assert report.alerts["result"][0] == "closes nothing, as an active_period is no time in POSIX seconds"
+            assert (
+                report.alerts["result"][0]
+                == "closes nothing, as an active_period is empty, or no time in POSIX seconds"
+            )
             good = {"start": posix(self.MORNING[0]), "end": posix(self.MORNING[1])}
             found, report = apply(timetable, self.alert({"stop_id": "b"}, active_period=[void, good]))
             assert calls(found) == ["a 8:00, c 8:20"]
             assert calls(found, day="20260303") == [PLANNED]
-            assert report.alerts["result"][0].endswith("; an active_period is no time in POSIX seconds")
+            assert report.alerts["result"][0].endswith("; an active_period is empty, or no time in POSIX seconds")
 
     @pytest.mark.parametrize("end", [0, 2**64 - 1, 2**63 - 1])
     def test_no_end(self, timetable: Timetable, end: int) -> None:

@@ -376,6 +376,35 @@ def test_the_clock_is_set(following: Following, file: Path) -> None:
     assert following.look()[0]["age"] == 7200
 
 
+def test_an_older_message_is_passed_over(following: Following, file: Path) -> None:
+    """Unless the last one is of a time to come, or cannot be applied."""
+    put(file, late(60, NOW))
+    following.look()
+    for timestamp in (NOW - 1, NOW - 500):
+        put(file, late(300, timestamp))
+        (found,) = following.look()
+        assert (found["status"], found["age"], following.delay) == ("ok", 0, 60)
+    put(file, late(120, NOW + 1000))
+    following.look()
+    put(file, late(180, NOW + 10))
+    following.look()
+    assert following.delay == 180
+    put(file, late(240, None))
+    following.look()
+    assert following.delay == 240
+
+
+def test_a_network_that_is_gone_is_not_prepared_again(
+    following: Following, file: Path, planned: tl.Network, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(file, late(60))
+    following.look()
+    following.serving.exchange(Atlas({"else": planned}))
+    monkeypatch.setattr(following.serving, "refresh", lambda: pytest.fail("prepared again"))
+    (found,) = following.look()
+    assert not found["in_use"] and (found["applied"], found["not_applied"]) == (0, 0)
+
+
 def test_reasons_have_nothing_of_a_message(
     planned: tl.Network, agency: Agency, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -27,7 +27,7 @@ _EPOCH_DAY: Final = 719_163
 #: (assumed, as a bound of time).
 MOST_SELECTORS: Final = 1_000
 _MOST_IDS: Final = 100_000
-_VOID: Final = "an active_period is no time in POSIX seconds"
+_VOID: Final = "an active_period is empty, or no time in POSIX seconds"
 #: Names of a selector that are looked up.
 _IDS: Final = frozenset({"agency_id", "route_id", "stop_id", "trip.route_id", "trip.trip_id"})
 

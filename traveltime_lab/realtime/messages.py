@@ -104,8 +104,8 @@ class Messages:
     trips : TripUpdates
     alerts : list of dict
         Each with ``source``, ``now``, ``entity``, ``cause``, ``effect``, ``header``, ``description``, ``url``,
-        ``periods`` (pairs of POSIX seconds, None for no bound), ``n_void`` (number of periods with an impossible bound,
-        such as milliseconds) and ``selectors``.
+        ``periods`` (pairs of POSIX seconds, None for no bound), ``n_void`` (number of periods that are empty or have an
+        impossible bound, such as milliseconds) and ``selectors``.
     vehicles : DataFrame
         Positions of vehicles.
     """
@@ -226,7 +226,7 @@ def _alerts(fields: Fields, number: int, now: int, alive: AnyArray) -> list[dict
     bounds = (fields.numbers(period, name, 0).tolist() for name in ("start", "end"))
     for row, start, end in zip(fields.rows_in(period, _ALERT).tolist(), *bounds, strict=True):
         until = 0 if end in _NEVER_ENDS else end
-        if all(0 <= each <= _LAST_MOMENT for each in (start, until)):
+        if all(0 <= each <= _LAST_MOMENT for each in (start, until)) and (not until or start < until):
             periods[row].append((start or None, until or None))
         else:
             n_void[row] += 1

@@ -169,7 +169,9 @@ class Live:
     ) -> None:
         self._serving, self._every, self._max_age = serving, every, max_age
         self._wake, self._is_over, self._settled = threading.Event(), threading.Event(), threading.Event()
-        self._followers = tuple(Follower(source, every, clock, steady, self._is_over.wait) for source in sources)
+        self._followers = tuple(
+            Follower(source, every, max_age, clock, steady, self._is_over.wait) for source in sources
+        )
         self.current: dict[str, _Updated] = {}
         self._counts: dict[str, tuple[int, int, int]] = {}
         self._said: dict[str, tuple[str, str, bool]] = {}
@@ -224,7 +226,7 @@ class Live:
         """Return the seconds until a fetch has to end, or a message is too old; None for never."""
         left = [math.inf]
         for each in self._followers:
-            deadline, message = each.reader.deadline, each.usable(self._planned(each.source.map or ""), self._max_age)
+            deadline, message = each.reader.deadline, each.usable(self._planned(each.source.map or ""))
             if deadline is not None:
                 left.append(deadline - time.monotonic())
             if message is not None:
@@ -239,7 +241,8 @@ class Live:
         """Exchange the networks if their messages have changed, and log what has become of the sources."""
         try:
             with interruptible(self._is_over.is_set):
-                names = {each.source.map or "" for each in self._followers}
+                planned = {item.name for item in self._serving.planned.maps}
+                names = planned & {each.source.map or "" for each in self._followers}
                 latest = {name: self._messages(name, self._planned(name)) for name in names}
                 updated = {name: self.current.get(name) for name in latest}
                 if any(
@@ -259,7 +262,7 @@ class Live:
 
     def _messages(self, name: str, planned: Network | None) -> tuple[Message, ...]:
         """Return the messages of a network that can be used."""
-        found = (each.usable(planned, self._max_age) for each in self._followers if each.source.map == name)
+        found = (each.usable(planned) for each in self._followers if each.source.map == name)
         return tuple(each for each in found if each is not None)
 
     def applied(self, planned: Atlas) -> tuple[Atlas, dict[str, _Updated]]:
@@ -293,7 +296,7 @@ class Live:
             logger.debug("updates cannot be applied", exc_info=error)
             messages, network = self._one_by_one(name, planned, before)
         for each in self._followers:
-            if each.source.map == name and (used := each.usable(planned, self._max_age)) in messages:
+            if each.source.map == name and (used := each.usable(planned)) in messages:
                 each.good = used
         self._count(name, network)
         return _Updated(planned, messages, network)
@@ -307,7 +310,7 @@ class Live:
             found[known] = before.network
         for each in self._followers:
             for _ in range(2):  # the last message, and the one before
-                message = each.usable(planned, self._max_age) if each.source.map == name else None
+                message = each.usable(planned) if each.source.map == name else None
                 if message is None:
                     break
                 more = (*messages, message)

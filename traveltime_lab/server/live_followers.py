@@ -64,7 +64,7 @@ class Follower:
     Parameters
     ----------
     source : UpdateSource
-    every : float
+    every, max_age : float
     clock, steady : callables
         POSIX seconds, and those of a clock that is not set.
     wait : callable
@@ -84,11 +84,13 @@ class Follower:
         self,
         source: UpdateSource,
         every: float,
+        max_age: float,
         clock: Callable[[], float],
         steady: Callable[[], float],
         wait: Callable[[float], bool],
     ) -> None:
-        self.source, self._clock, self._steady, self._wait = source, clock, steady, wait
+        self.source, self.max_age = source, max_age
+        self._clock, self._steady, self._wait = clock, steady, wait
         self.reader: FileReader | AddressReader = (
             AddressReader(source.address, wait) if source.is_remote else FileReader(Path(source.address), every, wait)
         )
@@ -129,9 +131,19 @@ class Follower:
         except SourceError as error:
             self._bad = mark, error
             raise
-        self._bad, self.message = None, message
+        self._bad = None
         self.reader.accept()
+        if self._is_before(message):
+            return "unchanged"
+        self.message = message
         return "changed"
+
+    def _is_before(self, message: Message) -> bool:
+        """Return whether a message is older than the last one, as from a server behind others; it is passed over."""
+        last = self.message
+        if last is None or (self.bad is not None and self.bad[0] is last):
+            return False
+        return 0 <= message.timestamp < last.timestamp <= last.seen and self.age_s(last) <= self.max_age
 
     def _message(self, raw: bytes) -> Message:
         label = self.source.label
@@ -158,12 +170,12 @@ class Follower:
         since = steady - message.read + max(0.0, message.seen - message.timestamp)
         return max(0.0, since, self._clock() - min(message.timestamp, message.seen))
 
-    def usable(self, planned: Network | None, max_age: float) -> Message | None:
+    def usable(self, planned: Network | None) -> Message | None:
         """Return the latest message that can be applied to a network, as far as is known, and is not too old."""
         found = self.message
         if self.fails_on(planned):
             found = self.good
-        return None if found is None or self.age_s(found) > max_age else found
+        return None if found is None or self.age_s(found) > self.max_age else found
 
     def fails_on(self, planned: Network | None) -> str:
         """Return why the last message cannot be applied to a network; empty if it can, or was not tried."""
