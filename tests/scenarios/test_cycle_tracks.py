@@ -115,9 +115,7 @@ def test_speeds_of_cars_decide_levels_as_limits_in_data_do(tmp_path: Path) -> No
         edited = built(tmp_path, tags).edges_frame()
         columns = [name for name in edited if "stress" in name and "code" not in name and "reason" not in name]
         assert changed[columns].reset_index(drop=True).equals(edited[columns].reset_index(drop=True)), kph
-    zone = network.with_changes(tl.SetSpeed(ways=6, modes="driving", factor=0.6)).edges_frame()
-    assert set(zone.loc[zone["way_id"] == 6, "stress_forward"]) == {2}
-    for change in ({"modes": "cycling", "kph": 20}, {"modes": "driving", "factor": 0.99}):
+    for change in ({"modes": "cycling", "kph": 20}, {"modes": "driving", "factor": 0.5}):
         same = network.with_changes(tl.SetSpeed(ways=[1, 2, 3], **change))  # type: ignore[arg-type]
         np.testing.assert_array_equal(same.tables.edge_stress, network.tables.edge_stress)
 

@@ -279,7 +279,7 @@ def service(folder: Path) -> Iterator[tuple[str, Call]]:
     late = folder / "late.json"
 
     def follow() -> None:
-        with tl.serve(town, port=0, updates=[late, "http://127.0.0.1:9/"], every=0.01) as url:
+        with tl.serve(town, port=0, updates=[late, "http://127.0.0.1:9/"], every=1) as url:
             for delay in (60, 120):
                 trip = {"trip": {"trip_id": "t0"}, "delay": delay}
                 message = {"header": {"timestamp": int(time.time())}, "entity": [{"id": "1", "trip_update": trip}]}

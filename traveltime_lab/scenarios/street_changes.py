@@ -182,7 +182,7 @@ class SetSpeed(OfModes):
     Give streets other speeds.
 
     Directions that are closed to a mode remain closed. Speeds for driving are those of free flow, which searches reduce
-    by the congestion of the hour. The level of traffic stress for cycling follows them.
+    by the congestion of the hour. The level of traffic stress for cycling follows `kph` of driving.
 
     Parameters
     ----------

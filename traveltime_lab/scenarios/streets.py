@@ -12,6 +12,7 @@ import pandas as pd
 
 from traveltime_lab._arrays import AnyArray, BoolArray, IndexArray, Int64Array
 from traveltime_lab.errors import InputError, LimitError
+from traveltime_lab.modes.table import STREET_MODES
 from traveltime_lab.scenarios.changes import Change
 from traveltime_lab.scenarios.edge_names import named
 from traveltime_lab.scenarios.selection import selected
@@ -61,8 +62,8 @@ def apply(tables: StreetTables, change: Change) -> tuple[StreetTables, str]:
         how = f"factor {change.factor:g}" if change.kph is None else f"{change.kph:g} km/h"
         done = f"{how} for {_and(change.modes)}"
         changed, is_other = with_uses(tables, chosen, lambda uses: _with_speeds(uses, change))
-        if "driving" in change.modes:
-            changed = _with_stress_of_speeds(changed, np.flatnonzero(is_other), change.factor)
+        if change.kph is not None and any(STREET_MODES[mode].has_traffic for mode in change.modes):
+            changed = _with_stress_of_speeds(changed, np.flatnonzero(is_other))
     elif isinstance(change, AddCycleTrack):
         done = "cycle tracks built" + ("" if change.direction == "both" else f" {change.direction}")
         ridden = chosen[_is_ridden(tables)[chosen]]
@@ -145,7 +146,7 @@ def _numbered(edge_use: AnyArray, n_before: int) -> tuple[Int64Array, Int64Array
     return rows, number[edge_use]
 
 
-def _with_stress_of_speeds(tables: StreetTables, edges: IndexArray, factor: float | None) -> StreetTables:
+def _with_stress_of_speeds(tables: StreetTables, edges: IndexArray) -> StreetTables:
     """Return tables with the levels of traffic stress that follow from the speeds of cars on some edges."""
     if not tables.has_stress or not edges.size:
         return tables
@@ -156,7 +157,7 @@ def _with_stress_of_speeds(tables: StreetTables, edges: IndexArray, factor: floa
     kph = np.where(kph > 0, kph, kph[:, ::-1])
     before = zip(codes[edges].tolist(), kph.tolist(), uses["highway"], strict=True)
     codes[edges] = [
-        [stress.with_speed(code, speed, highway, factor) if speed > 0 else code
+        [stress.with_speed(code, speed, highway) if speed > 0 else code
          for code, speed in zip(both, speeds, strict=True)]
         for both, speeds, highway in before
     ]  # fmt: skip

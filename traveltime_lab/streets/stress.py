@@ -30,8 +30,6 @@ from traveltime_lab.streets.tables import (
 LEVELS: Final = (1, 2, 3, 4)
 #: Upper ends of the columns of speed of Furth's tables, km/h: 23.5, 28.5, ... miles per hour.
 SPEED_BOUNDS_KPH: Final = tuple(1.609344 * mph for mph in (23.5, 28.5, 33.5, 38.5, 43.5, 48.5))
-#: Usual speed limits in these columns.
-_USUAL_KPH: Final = (30.0, 40.0, 50.0, 60.0, 70.0, 75.0, 80.0)
 _SPEEDS: Final = ("30 km/h", "40 km/h", "50 km/h", "60 km/h", "70 km/h", "75 km/h", "80 km/h or more")
 
 #: Kinds of streets for cyclists. Those with traffic are by its volume.
@@ -234,7 +232,7 @@ def with_track(codes: UInt16Array) -> UInt16Array:
     return np.where(is_path, codes, kept | np.uint16(1 | TRACK << _KIND[0])).astype(np.uint16)
 
 
-def with_speed(code: int, kph: float, highway: str, factor: float | None = None) -> int:
+def with_speed(code: int, kph: float, highway: str) -> int:
     """
     Return the number of a directed edge with another speed of cars, and the level that follows from it.
 
@@ -244,18 +242,12 @@ def with_speed(code: int, kph: float, highway: str, factor: float | None = None)
     kph : float
     highway : str
         Class of the street. Without its cycle lane, it has the volume of traffic that is assumed for its class.
-    factor : float, optional
-        Multiply the speed of before by it instead: that of the class if it is assumed, and otherwise the usual limit
-        of its column. Free-flow speeds are below these.
     """
     known = facts(code)
     usual = CLASSES.get(highway.removesuffix("_link"))
-    if factor is not None:
-        kph = factor * (usual.kph if usual is not None and known.speed_assumed else _USUAL_KPH[known.speed])
-    column = speed_column(kph)
-    if known.width == 0 or (factor is not None and column == known.speed):
+    if known.width == 0:
         return code
-    known = known._replace(speed=column, speed_assumed=False)
+    known = known._replace(speed=speed_column(kph), speed_assumed=False)
     if known.kind not in _TABLES:
         return known.packed(code & _LEVEL[1])
     if usual is None:
