@@ -348,6 +348,14 @@ def without_effect(array: Array, kind: str, option: str) -> str | None:
         return "4.4: streets that car trips may start and end on"
     if option.removeprefix("transportation.") == "headways":
         return "5.7: all lines of the towns have times; tests/server/test_headways.py has others"
+    is_to_points = array.path.startswith(("/v4/time-filter", "/v4/routes"))
+    if (
+        option.removeprefix("transportation.") == "push_above_stress"
+        and by_vehicle
+        and array.is_arrival
+        and is_to_points
+    ):
+        return "5.8: bicycles pushed from these points are late for the same buses; areas have others"
     if option == "arrival_time_period":
         return "4.9: its only value is the default"
     return None
