@@ -20,10 +20,8 @@ from gallery import drawings
 from jupyter_client.provisioning import local_provisioner
 from looks import SHARE, difference
 
-from tests.support import forked_kernels
+from tests.support import forked_kernels, shared_data
 
-#: Names the folder of extracts, timetables and archives.
-DATA_VARIABLE = "TRAVELTIME_LAB_DATA"
 #: Type of the output that shows a widget.
 WIDGET = "application/vnd.jupyter.widget-view+json"
 #: Notebooks whose kernel is not forked.
@@ -50,7 +48,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """
     Mark notebooks as slow by their metadata, and skip those whose data are not there.
 
-    ``needs`` is a path in the folder that the variable names, or in one that lies beside the repository.
+    ``needs`` is a path in the folder of shared data, which the notebook finds by the variable.
     """
     for item in items:
         notebook = getattr(item.parent, "nb", None)
@@ -59,12 +57,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if own.get("mark") == "pytest.mark.slow":
             item.add_marker(pytest.mark.slow)
         if needed := own.get("needs"):
-            beside = FOLDER.parents[1] / "shared" / "data"
-            data = os.environ.setdefault(DATA_VARIABLE, str(beside))
-            if not Path(data, needed).exists():
-                reason = (
-                    f"no {needed}: set {DATA_VARIABLE} to its folder"
-                )
+            folder, variable = (
+                shared_data.folder(),
+                shared_data.VARIABLE,
+            )
+            if (folder / needed).exists():
+                os.environ[variable] = str(folder)
+            else:
+                reason = f"no {needed}: set {variable} to its folder"
                 item.add_marker(pytest.mark.skip(reason))
 
 

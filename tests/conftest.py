@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,12 +9,11 @@ from typing import TYPE_CHECKING
 import hypothesis
 import pytest
 
+from tests.support import shared_data as shared_data_files
 from traveltime_lab.settings import settings
 
 if TYPE_CHECKING:
     from traveltime_lab.network.network import Network
-
-DATA_VARIABLE = "TRAVELTIME_LAB_DATA"
 
 # Nothing here is tested on wall time: a first example may compile, and machines are busy. Unless new examples are asked
 # for, every run tries the same, so that only a change of the code can change its result.
@@ -27,9 +25,9 @@ hypothesis.settings.load_profile("same-examples")
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     """The folder of real extracts and feeds; tests that need it are skipped without it."""
-    path = Path(os.environ.get(DATA_VARIABLE) or Path(__file__).parents[2] / "shared" / "data")
+    path = shared_data_files.folder()
     if not path.is_dir():
-        pytest.skip(f"no shared data: set {DATA_VARIABLE} to the folder of extracts")
+        pytest.skip(f"no shared data: set {shared_data_files.VARIABLE} to the folder of extracts")
     return path.resolve()
 
 

@@ -116,9 +116,8 @@ def test_the_last_words_of_snapshots_are_live_updates(seed: int, tmp_path: Path)
 
 def fill(planned: list[int], given: list[int | None], gaps: str, trip_delay: int) -> list[int] | None:
     """Return the times of a run, event by event; None if it is dropped."""
-    known = [i for i, delay in enumerate(given) if delay is not None]
-    kept = longest_in_order([planned[i] + given[i] for i in known])  # type: ignore[operator]
-    used = {known[k]: given[known[k]] for k in kept}
+    known = [(i, delay) for i, delay in enumerate(given) if delay is not None]
+    used = dict(known[k] for k in longest_in_order([planned[i] + delay for i, delay in known]))
     if gaps == "drop" and any(i not in used and i + 1 not in used for i in range(0, len(planned), 2)):
         return None
     times: list[float] = []
@@ -129,20 +128,20 @@ def fill(planned: list[int], given: list[int | None], gaps: str, trip_delay: int
         if not used:
             delay = trip_delay
         elif i in used:
-            delay = used[i]  # type: ignore[assignment]
+            delay = used[i]
         elif gaps == "planned":
             delay = used.get(i ^ 1) or 0
         elif not before:
-            delay = used[min(after)]  # type: ignore[assignment]
+            delay = used[min(after)]
         elif not after:
-            delay = used[max(before)]  # type: ignore[assignment]
+            delay = used[max(before)]
         else:
             a, b = max(before), min(after)
             if planned[a] == planned[b]:
-                delay = used[b] if i % 2 == 0 else used[a]  # type: ignore[assignment]
+                delay = used[b] if i % 2 == 0 else used[a]
             else:
                 share = (moment - planned[a]) / (planned[b] - planned[a])
-                delay = np.floor(used[a] + share * (used[b] - used[a]) + 0.5 + 1e-9)  # type: ignore[operator]
+                delay = np.floor(used[a] + share * (used[b] - used[a]) + 0.5 + 1e-9)
         times.append(moment + delay)
     for i in range(len(times)):
         if i not in used:

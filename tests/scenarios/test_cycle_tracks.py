@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -50,9 +51,9 @@ def built(folder: Path, more: dict[int, str] | None = None) -> tl.Network:
         ({"ways": 5}, {}),
     ],
 )
-def test_a_track_is_that_of_data_with_its_tag(change: dict[str, object], tags: dict[int, str], tmp_path: Path) -> None:
+def test_a_track_is_that_of_data_with_its_tag(change: dict[str, Any], tags: dict[int, str], tmp_path: Path) -> None:
     network = built(tmp_path)
-    tracks = network.with_changes(tl.AddCycleTrack(**change))  # type: ignore[arg-type]
+    tracks = network.with_changes(tl.AddCycleTrack(**change))
     edited = built(tmp_path, tags)
     columns = [name for name in edited.edges_frame() if "stress" in name or "kph" in name or "access" in name]
     one, other = (each.edges_frame()[columns].reset_index(drop=True) for each in (tracks, edited))
@@ -71,11 +72,13 @@ def test_reports_say_what_was_built(tmp_path: Path) -> None:
     facts = [network.with_changes(tl.AddCycleTrack(ways=[1, 5], direction=way)).report()["changes"]["1. AddCycleTrack"]
              for way in ("both", "forward")]  # fmt: skip
     assert facts == ["2 edges, 1.11 km, cycle tracks built", "2 edges, 1.11 km, cycle tracks built forward"]
+    wrong: Any
     for wrong in ("left", None, 1):
         with pytest.raises(InputError, match="direction"):
-            tl.AddCycleTrack(ways=1, direction=wrong)  # type: ignore[arg-type]
+            tl.AddCycleTrack(ways=1, direction=wrong)
+    modes: dict[str, Any] = {"modes": "cycling"}
     with pytest.raises(TypeError):
-        tl.AddCycleTrack(ways=1, modes="cycling")  # type: ignore[call-arg]
+        tl.AddCycleTrack(ways=1, **modes)
 
 
 def test_closing_a_street_to_cars_calms_it_and_its_crossings(tmp_path: Path) -> None:
@@ -115,8 +118,9 @@ def test_speeds_of_cars_decide_levels_as_limits_in_data_do(tmp_path: Path) -> No
         edited = built(tmp_path, tags).edges_frame()
         columns = [name for name in edited if "stress" in name and "code" not in name and "reason" not in name]
         assert changed[columns].reset_index(drop=True).equals(edited[columns].reset_index(drop=True)), kph
-    for change in ({"modes": "cycling", "kph": 20}, {"modes": "driving", "factor": 0.5}):
-        same = network.with_changes(tl.SetSpeed(ways=[1, 2, 3], **change))  # type: ignore[arg-type]
+    changes: list[dict[str, Any]] = [{"modes": "cycling", "kph": 20}, {"modes": "driving", "factor": 0.5}]
+    for change in changes:
+        same = network.with_changes(tl.SetSpeed(ways=[1, 2, 3], **change))
         np.testing.assert_array_equal(same.tables.edge_stress, network.tables.edge_stress)
 
 

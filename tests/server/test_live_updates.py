@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import http.server
+import itertools
 import json
 import logging
 import math
@@ -61,16 +62,17 @@ def late(delay: int, timestamp: int | None = NOW, **more: Any) -> bytes:
     return json.dumps({"header": header, "entity": updates, **more}).encode()
 
 
+#: Moments at which files are said to have been written, each before the last.
+PAST = itertools.count(1_499_999_999, -1)
+
+
 def put(path: Path, content: bytes) -> None:
     """Replace a file in one step; it looks as if it had been there for a while."""
     part = path.with_name("part")
     part.write_bytes(content)
-    put.clock -= 1  # type: ignore[attr-defined]
-    os.utime(part, (put.clock, put.clock))  # type: ignore[attr-defined]
+    moment = next(PAST)
+    os.utime(part, (moment, moment))
     part.replace(path)
-
-
-put.clock = 1_500_000_000  # type: ignore[attr-defined]
 
 
 def seconds(url: Served, n_searches: int = 1) -> int:

@@ -28,7 +28,8 @@ LANE = "cycleway:both=lane"
 def levels(text: str, **options: bool) -> tuple[int, int]:
     """Return the levels of tags in both directions."""
     tags = dict(pair.split("=", 1) for pair in text.split())
-    return tuple(code & 7 for code in codes(tags, **options))  # type: ignore[return-value]
+    forward, backward = codes(tags, **options)
+    return forward & 7, backward & 7
 
 
 # Tags -----------------------------------------------------------------------------------------------------------------
