@@ -283,31 +283,6 @@ def test_parts_of_another_version_or_network_are_not_used(ready: Path, tmp_path:
     assert tl.load_network(again).prepared == ("walking",)
 
 
-def test_what_changes_prepared_values_changes_the_digest() -> None:
-    """The digest covers every module of which prepared values are made."""
-    from traveltime_lab.kernels import cache
-
-    found = {Path(path).name for path in covered(Path(prepared_file.prepared.__file__))}
-    assert {
-        "topology.py", "turns.py", "access_zones.py", "turn_restrictions.py", "restriction_hours.py", "costs.py",
-        "grid.py", "snapping.py", "dissection.py", "contraction.py", "reduction.py", "stop_links.py", "crs.py",
-        "graph.py", "labels.py", "tables.py",
-    } <= found  # fmt: skip
-    assert cache.sources_digest(prepared_file.prepared.__file__).hex() == prepared_file.MADE_WITH
-
-
-def covered(path: Path) -> set[str]:
-    from traveltime_lab.kernels.cache import _source
-
-    found, waiting = set(), [str(path)]
-    while waiting:
-        at = waiting.pop()
-        if at not in found:
-            found.add(at)
-            waiting += _source(at, 0, 0)[1]
-    return found
-
-
 def test_damage_is_found(ready: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy.network"
     copy.write_bytes(ready.read_bytes())

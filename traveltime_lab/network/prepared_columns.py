@@ -153,7 +153,7 @@ def check_value(value: Any, sizes: Mapping[str, int]) -> None:
     if kind not in RULES:
         raise ValueError(f"{kind} has no rules")
     rules, known = RULES[kind], _sizes_of(value, {**sizes, "directed": 2 * sizes["edges"]})
-    for name in _names(value):
+    for name in names_of_parts(value):
         part = getattr(value, name)
         if isinstance(part, np.ndarray) and name not in rules:
             raise ValueError(f"column {kind}.{name} has no rule")
@@ -191,7 +191,8 @@ def _class_of(value: Any) -> str:
     return "None" if value is None else type(value).__name__
 
 
-def _names(value: Any) -> tuple[str, ...]:
+def names_of_parts(value: Any) -> tuple[str, ...]:
+    """Return the names of the parts of an object, or of those of a class."""
     return tuple(item.name for item in fields(value) if item.init) if is_dataclass(value) else tuple(value._fields)
 
 

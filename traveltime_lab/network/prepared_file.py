@@ -4,29 +4,26 @@ Prepared values as columns of a saved network.
 Each array is a column, and a tree in the header of the file says which arrays, numbers and further objects each value
 consists of. An object that occurs several times is written once, such as a topology and the labels that belong to it.
 
-The tree has a digest of the source code that computes prepared values. If it differs, the values are not used: a
-different version of this package might compute different ones.
+The tree has the version of prepared values and their form. If they differ, the values are not used: the package might
+compute different ones. Other changes of the package keep the values of a file.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import fields, is_dataclass
 from typing import Any, Final
 
 import numpy as np
 
 from traveltime_lab._arrays import AnyArray
-from traveltime_lab.kernels.cache import sources_digest
 from traveltime_lab.kernels.raster.surface import EdgeBoxes
 from traveltime_lab.kernels.records import Arcs
 from traveltime_lab.kernels.street.grid import Grid
 from traveltime_lab.kernels.street.ties import Parts, Places
 from traveltime_lab.kernels.transit.walks import StopsOnEdges
-from traveltime_lab.network import prepared
 from traveltime_lab.network.prepared import KINDS, Prepared, name_of
-from traveltime_lab.network.prepared_columns import check_kind, check_value
+from traveltime_lab.network.prepared_columns import RULES, check_kind, check_value, names_of_parts
 from traveltime_lab.runtime.memo import Use
 from traveltime_lab.streets.border import WaysThere
 from traveltime_lab.streets.contraction import Contraction, Hierarchy
@@ -46,9 +43,22 @@ _CLASSES: Final[dict[str, Callable[..., Any]]] = {
     )
 }  # fmt: skip
 
+#: The version of prepared values. Raise it when the same tables give other values than before, or the same values mean
+#: something else; tests/network/test_prepared_values.py has digests of values and notices the first.
+VERSION: Final = 1
 
-#: Digest of the source code that computes prepared values, when this module is imported.
-MADE_WITH: Final = sources_digest(str(prepared.__file__)).hex()
+
+def _form() -> str:
+    """Return a digest of the kinds of values, and of the names and dtypes of their parts."""
+    parts = [
+        (name, names_of_parts(made), [(part, rule.dtype) for part, rule in RULES[name].items()])
+        for name, made in sorted(_CLASSES.items())
+    ]
+    return hashlib.blake2b(repr((sorted(KINDS), parts)).encode(), digest_size=16).hexdigest()
+
+
+#: Version and form of the values that are used; others in a file are ignored.
+MADE_WITH: Final = f"{VERSION} {_form()}"
 
 
 class _Writer:
@@ -75,10 +85,7 @@ class _Writer:
             return {"tuple": [self.tree(item) for item in value]}
         if id(value) in self._objects:
             return {"same": self._objects[id(value)]}
-        if is_dataclass(value):
-            parts = {item.name: self.tree(getattr(value, item.name)) for item in fields(value) if item.init}
-        else:
-            parts = {name: self.tree(item) for name, item in zip(value._fields, value, strict=True)}
+        parts = {name: self.tree(getattr(value, name)) for name in names_of_parts(value)}
         # Numbered in the order in which a reader completes them.
         self._objects[id(value)] = len(self._objects)
         return {"class": type(value).__name__, "parts": parts}
@@ -173,5 +180,5 @@ def from_columns(
 
 
 def is_current(header: Mapping[str, Any], fingerprint: str) -> bool:
-    """Return whether values were prepared by this version of the package, for the network with a fingerprint."""
+    """Return whether values have the version and form of this package, and belong to the network with a fingerprint."""
     return bool(header["made_with"] == MADE_WITH and header["network"] == fingerprint)
