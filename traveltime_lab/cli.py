@@ -114,7 +114,12 @@ def _parser() -> argparse.ArgumentParser:
 
     build = commands.add_parser("build", help="build a network and save it")
     take_negative_numbers(build)
-    build.add_argument("osm", metavar="OSM", help="a .osm.pbf, .osm or .xml file (also .gz, .bz2), or a place name")
+    build.add_argument(
+        "osm",
+        metavar="OSM",
+        nargs="+",
+        help="a .osm.pbf, .osm or .xml file (also .gz, .bz2), or several that are read as one, or a place name",
+    )
     build.add_argument("out", metavar="OUT", type=Path, help="file to write")
     # An option that is given twice adds to the first; otherwise a timetable would be left out without a word.
     build.add_argument(
@@ -330,7 +335,7 @@ def _named_loader(text: str) -> tuple[str, tuple[Path, ...], Callable[[], tl.Net
 
 def _build(options: argparse.Namespace) -> None:
     writable(options.out, what="the network", example="city.network")  # before hours of work, not after
-    refuse_inputs(options.out, [options.osm, *options.gtfs, options.changes, options.elevation])
+    refuse_inputs(options.out, [*options.osm, *options.gtfs, options.changes, options.elevation])
     if options.elevation is not None:
         from traveltime_lab.readers.raster import opened
 
@@ -338,8 +343,9 @@ def _build(options: argparse.Namespace) -> None:
             pass
     # Prepare the changed network; streets that changes add have slopes, too.
     is_final = options.changes is None and options.elevation is None
+    osm = options.osm if len(options.osm) > 1 else options.osm[0]
     network = tl.build_network(
-        options.osm, gtfs=options.gtfs, bounds=options.bounds, timezone=options.timezone,
+        osm, gtfs=options.gtfs, bounds=options.bounds, timezone=options.timezone,
         prepare=options.prepare if is_final else (), progress=sys.stderr.isatty(),
     )  # fmt: skip
     if options.changes is not None:

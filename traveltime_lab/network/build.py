@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 #: of transportation (assumed).
 _STREETS, _TIMETABLE, _REST, _PREPARED = 60, 30, 10, 15
 
+#: The files of each argument.
+_THINGS = {"osm": "file", "gtfs": "feed"}
+
 
 @explained_keywords
 def build_network(
@@ -57,7 +60,8 @@ def build_network(
     Parameters
     ----------
     osm : path-like, str, networkx.MultiDiGraph, tuple or StreetTables
-        One of: a file (``.osm.pbf``, ``.osm``, ``.xml``, the last two also ``.gz`` or ``.bz2``); an osmnx graph; a
+        One of: a file (``.osm.pbf``, ``.osm``, ``.xml``, the last two also ``.gz`` or ``.bz2``), or a list of files,
+        such as those of adjoining regions, which are read as one; an osmnx graph; a
         pair ``(nodes, edges)`` of GeoDataFrames, also those of `Network.nodes_frame` and `Network.edges_frame`; a place
         name, a shapely Polygon, a ``(west, south, east, north)`` bounding box, or a ``((lat, lng), distance_m)`` pair,
         for which osmnx downloads the streets from Overpass.
@@ -176,7 +180,8 @@ def build_network(
         as_transportation(each) for each in ((prepare,) if is_one else items(prepare, "prepare", "transportations"))
     ]
     feeds = _feeds_of(gtfs)
-    _check_different(feeds, [os.path.realpath(path) for path in feeds])
+    for name, paths in (("osm", _files_of(osm)), ("gtfs", feeds)):
+        _check_different(name, paths, [os.path.realpath(path) for path in paths])
     check_timetable(prepared_for, has_timetable=bool(feeds))
     total = _STREETS + _REST + bool(feeds) * _TIMETABLE + len(prepared_for) * _PREPARED
     with shown(progress, total, "Building the network", "", is_share=True) as advance:
@@ -187,9 +192,9 @@ def build_network(
             timetable = read_timetable(feeds, region)
             advance(_TIMETABLE)
         tables, besides = _tables_from(osm, region, advance, has_feeds=bool(feeds))
-        files = [described(Path(osm), "streets")] if _is_file(osm) else []
+        files = [described(path, "streets") for path in _files_of(osm)]
         files += [described(path, "timetable") for path in feeds]
-        _check_different(feeds, [each["sha256"] for each in files[-len(feeds) :]] if feeds else [])
+        _check_different("gtfs", feeds, [each["sha256"] for each in files[-len(feeds) :]] if feeds else [])
         network = _network_of(tables, besides, files, timetable, timezone, is_left_hand)
         advance(_REST)
         for each in prepared_for:
@@ -253,14 +258,15 @@ def _feeds_of(gtfs: Any) -> list[Path]:
     return [as_path(source, "gtfs") for source in items(gtfs, "gtfs", "paths of feeds")]
 
 
-def _check_different(feeds: Sequence[Path], identities: Sequence[Any]) -> None:
-    """Raise InputError for a feed that is given twice, which would double its departures."""
+def _check_different(name: str, paths: Sequence[Path], identities: Sequence[Any]) -> None:
+    """Raise InputError for a file that is given twice: a feed would double its departures."""
     first: dict[Any, Path] = {}
-    for path, identity in zip(feeds, identities, strict=True):
+    for path, identity in zip(paths, identities, strict=True):
         before = first.setdefault(identity, path)
         if before is not path:
-            same = "twice" if before == path else f"twice: {before} and {path} are the same feed"
-            msg = f"gtfs has {path} {same}, which would double its departures; give each feed once"
+            same = "twice" if before == path else f"twice: {before} and {path} are the same {_THINGS[name]}"
+            why = ", which would double its departures" if name == "gtfs" else ""
+            msg = f"{name} has {path} {same}{why}; give each {_THINGS[name]} once"
             raise InputError(msg)
 
 
@@ -269,7 +275,7 @@ def _region_of(bounds: Any, osm: Any) -> Region:
     from traveltime_lab.readers.region import region_of  # noqa: PLC0415 - readers are not needed to load and search
 
     region = region_of(bounds)
-    if not _is_file(osm):
+    if not _files_of(osm):
         msg = f"bounds cut a file while it is read; got {type(osm).__name__} {osm!r:.80} for the streets"
         raise InputError(msg)
     return region
@@ -307,10 +313,10 @@ def _read(
         return tables_from_frames(*osm), None
     if isinstance(osm, StreetTables):
         return osm, None
-    if _is_file(osm):
+    if files := _files_of(osm):
         from traveltime_lab.readers.osm.streets import read_osm  # noqa: PLC0415 - as above
 
-        return read_osm(osm, region=region, on_step=on_step), None
+        return read_osm(files, region=region, on_step=on_step), None
     if hasattr(osm, "edges") and hasattr(osm, "nodes"):
         from traveltime_lab.readers.osmnx import tables_from_osmnx  # noqa: PLC0415 - as above
 
@@ -320,9 +326,12 @@ def _read(
     return tables_from_place(osm), None
 
 
-def _is_file(osm: Any) -> bool:
-    """Return whether the streets come from a file."""
-    return isinstance(osm, os.PathLike) or (isinstance(osm, str) and _looks_like_path(osm))
+def _files_of(osm: Any) -> list[Path]:
+    """Return the paths of the files that the streets come from, none if they come from something else."""
+    if isinstance(osm, list | tuple) and osm and all(isinstance(path, str | os.PathLike) for path in osm):
+        return [as_path(path, "each of osm") for path in osm]
+    is_file = isinstance(osm, os.PathLike) or (isinstance(osm, str) and _looks_like_path(osm))
+    return [Path(osm)] if is_file else []
 
 
 def _looks_like_path(text: str) -> bool:

@@ -356,7 +356,7 @@ class Network(NetworkData):
         -----
         Driving has other speeds at other times of day. This prepares the speeds of searches without a moment, and for
         all moments the order of the hierarchy, which is most of the work. A network with other speeds (`add_speeds`)
-        keeps the data that do not depend on speeds. Prepared data of another version are not used.
+        keeps the data that do not depend on speeds. Prepared data of a different version are not used.
 
         Examples
         --------

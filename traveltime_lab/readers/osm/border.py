@@ -4,6 +4,8 @@ Where a file was cut: the border of its streets, and the edges there.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import shapely
 
@@ -11,6 +13,7 @@ from traveltime_lab._arrays import BoolArray, Int64Array
 from traveltime_lab.crs import wrap_degrees
 from traveltime_lab.readers.osm.edges import Edges, Runs
 from traveltime_lab.readers.osm.extract import NodePositions
+from traveltime_lab.readers.osm.source_file import Header
 from traveltime_lab.readers.region import Region
 from traveltime_lab.streets.extent import Extent
 
@@ -25,23 +28,37 @@ _AROUND = 0.5
 _BESIDE = 0.1
 
 
-def extent_of(
-    bounds: tuple[float, float, float, float] | None, region: Region | None, runs: Runs, positions: NodePositions
-) -> Extent | None:
+def extent_of(header: Header, region: Region | None, runs: Runs, positions: NodePositions) -> Extent | None:
     """
     Return where the streets of a file are complete; None if the file does not say.
 
     A bounding box that nodes touch on all sides was computed from the nodes and is no border. Nodes next to missing
     ones show where a file was cut if they are all around it; a few of them are gaps of the data.
     """
+    bounds = header.bounds
     if region is not None:
-        return Extent("bounds", bounds, region.shape)
+        shape = region.shape if header.shape is None else _common(region, header.shape)
+        return Extent("bounds", bounds, shape)
     if bounds is not None:
         lng, lat = positions.lng, positions.lat
         corners = np.array([lng.min(), lat.min(), lng.max(), lat.max()])
         if not (np.abs(corners - bounds) <= _ROUNDING).all():
-            return Extent("file", bounds)
+            return Extent("file", bounds, header.shape)
     return Extent("ways") if _are_around(positions, runs.cut) else None
+
+
+def _common(region: Region, files: Any) -> Any:
+    """Return the shape of what a region has of several files whose boxes do not fill theirs; None if it is a box."""
+    west, south, east, north = region.bounds
+    spans = [(west, east)] if west <= east else [(west, 180.0), (-180.0, east)]
+    own = shapely.union_all([shapely.box(low, south, high, north) for low, high in spans])
+    own = own if region.shape is None else region.shape
+    if shapely.covers(files, own):
+        return region.shape
+    parts = shapely.get_parts(shapely.intersection(own, files))
+    shape = shapely.union_all(parts[shapely.area(parts) > 0.0])
+    shapely.prepare(shape)
+    return shape
 
 
 def _are_around(positions: NodePositions, cut: Int64Array) -> bool:

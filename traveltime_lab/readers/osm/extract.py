@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import mmap
 import os
-import tempfile
-from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+import shutil
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -27,31 +27,19 @@ import numpy as np
 import osmium
 
 from traveltime_lab._arrays import AnyArray, FloatArray, Int64Array, indptr_of
-from traveltime_lab._files import as_path, explained, full_temporary_folder, is_file, temporary_folder
-from traveltime_lab.errors import DataError, MissingFileError
-from traveltime_lab.readers.osm import blobs, cut, opl, versions
+from traveltime_lab._files import temporary_folder
+from traveltime_lab.errors import DataError
+from traveltime_lab.readers.osm import cut, opl, versions
 from traveltime_lab.readers.osm.opl import decode, parse_tags
+from traveltime_lab.readers.osm.source_file import Header, SourceFile, decoding, joint, paths_of, reading_text
 from traveltime_lab.readers.region import Region, swapped_hint
 
 Result = TypeVar("Result")
-
-#: File name endings, and the names of these formats in libosmium.
-FORMATS = {
-    ".pbf": "pbf",
-    ".osm": "osm",
-    ".xml": "osm",
-    ".osm.gz": "osm.gz",
-    ".xml.gz": "osm.gz",
-    ".osm.bz2": "osm.bz2",
-    ".xml.bz2": "osm.bz2",
-}
 
 _LOCATION = np.dtype([("id", "<i8"), ("x", "<i4"), ("y", "<i4")])
 _OBJECTS = osmium.osm.NODE | osmium.osm.WAY | osmium.osm.RELATION
 _DELETED = " dD "  # tags have no spaces in OPL
 _PER_DEGREE = 10_000_000  # the index stores coordinates as integers
-#: Text of libosmium about an index of node positions that cannot grow.
-_NO_ROOM = "Could not resize file"
 _REFS_PER_CHUNK = 2_000_000
 #: libosmium's filter of ids has bits for ranges of ids of this size, in blocks of this number of bytes, and 8 bytes for
 #: each range up to the highest. The most that it may take, besides a multiple of the size of the file.
@@ -99,22 +87,14 @@ class NodePositions:
         return np.where(self.osm_id[idx] == refs, idx, -1)
 
 
-class Header(NamedTuple):
-    """Metadata in the header of a file."""
-
-    bounds: tuple[float, float, float, float] | None
-    timestamp: str | None
-    generator: str | None
-
-
 class OsmFile:
     """
-    An existing OpenStreetMap file of a known format.
+    An existing OpenStreetMap file of a known format, or several that are read as one.
 
     Parameters
     ----------
-    path : str or path-like
-        The file.
+    paths : str, path-like or sequence of these
+        The file, or the files. Objects that several of them have count once, in their last version.
     region : Region, optional
         Read only what `traveltime_lab.readers.osm.cut` cuts out of the file.
 
@@ -126,36 +106,27 @@ class OsmFile:
         If it is empty, or if its name does not end in one of `FORMATS`.
     """
 
-    def __init__(self, path: str | os.PathLike[str], region: Region | None = None) -> None:
-        self.path = as_path(path, "osm")
+    def __init__(self, paths: str | os.PathLike[str] | Sequence[Any], region: Region | None = None) -> None:
+        each = [paths] if isinstance(paths, str | os.PathLike) else paths
+        self.parts = [SourceFile(path) for path in each]
         self.region = region
         self.cut: cut.Cut | None = None
-        if not is_file(self.path):
-            what = "is a folder" if self.path.is_dir() else "does not exist"
-            raise MissingFileError(f"Cannot read OpenStreetMap data: {self.path} {what}. Give the path of a file.")
-        name = self.path.name.lower()
-        known = [ending for ending in FORMATS if name.endswith(ending)]
-        if not known:
-            raise DataError(
-                f"Cannot recognize the format of {self.path}: the name must end in one of {', '.join(FORMATS)}, "
-                f"got {self.path.suffix or 'no ending'!r}. Rename or convert the file."
-            )
-        if self.path.stat().st_size == 0:
-            raise DataError(f"{self.path} is empty (0 bytes), expected OpenStreetMap data. Download it again.")
-        self._format = FORMATS[max(known, key=len)]
-        with explained(self.path, "read"):
-            fault = blobs.fault(self.path) if self._format == "pbf" else None
-            bomb = versions.unpacks_to_much_more(self.path, self._format)
-        if fault is not None:
-            raise self._unreadable(f"PBF error: {fault}")
-        if bomb is not None:
-            raise DataError(f"{self.path} is not read as OpenStreetMap data ({self._format}): {bomb}.")
         #: Earlier, equal and deleted objects that were left out because the file has objects several times or deleted.
         self.dropped = versions.Dropped(0, 0)
         self._temporary = ExitStack()
         self._is_rewritten = False
         self._current: tuple[str, str] | None = None  # path and format of what is read
         self._locations: AnyArray | None = None
+
+    @property
+    def name(self) -> str:
+        """The names of the files, without folders."""
+        return ", ".join(part.path.name for part in self.parts)
+
+    @property
+    def paths(self) -> str:
+        """The paths of the files, for errors."""
+        return paths_of(self.parts)
 
     def __enter__(self) -> Self:
         return self
@@ -164,34 +135,13 @@ class OsmFile:
         """Delete the temporary files."""
         return self._temporary.__exit__(*error)
 
-    @contextmanager
-    def decoding(self) -> Iterator[None]:
+    def decoding(self) -> AbstractContextManager[None]:
         """Raise DataError in place of the errors of libosmium about broken content."""
-        try:
-            yield
-        except (RuntimeError, ValueError, IndexError, osmium.InvalidLocationError) as error:  # IndexError: bad UTF-8
-            if isinstance(error, DataError):
-                raise
-            if _NO_ROOM in str(error):
-                raise full_temporary_folder(Path(tempfile.gettempdir(), "nodes.array"), str(error)) from error
-            raise self._unreadable(str(error)) from error
+        return decoding(self.parts)
 
-    def _unreadable(self, reason: str) -> DataError:
-        return DataError(
-            f"{self.path} is not readable as OpenStreetMap data ({self._format}): {reason}. "
-            "It is damaged, truncated or of another format; download or export it again."
-        )
-
-    @contextmanager
-    def reading_text(self) -> Iterator[None]:
+    def reading_text(self) -> AbstractContextManager[None]:
         """Raise DataError in place of errors about text that is not UTF-8, which libosmium may pass on."""
-        try:
-            yield
-        except UnicodeError as error:
-            raise DataError(
-                f"{self.path} is not readable as OpenStreetMap data ({self._format}): it has text that is not UTF-8 "
-                f"({error}). It is damaged or was written by a faulty program; download or export it again."
-            ) from error
+        return reading_text(self.parts)
 
     def source(self) -> osmium.io.File:
         """Return a file as libosmium opens it, with each object once, in its last version, and no deleted one."""
@@ -202,6 +152,8 @@ class OsmFile:
 
     def sorted_source(self) -> osmium.io.File:
         """Return a file like that of `source` whose objects are sorted by type and id."""
+        if self._current is None and len(self.parts) > 1:
+            self._current = self._rewrite()
         if self._current is None:
             order = self._order(_OBJECTS)
             self._current = self._readable(is_fine=order.is_sorted)
@@ -210,12 +162,10 @@ class OsmFile:
     def _reader(self, entities: Any) -> osmium.io.Reader:
         return osmium.io.Reader(self.source(), entities)
 
-    def _own_reader(self, entities: Any) -> osmium.io.Reader:
-        """Return a reader of the user's file."""
-        return osmium.io.Reader(osmium.io.File(str(self.path), self._format), entities)
-
     def _survey(self) -> tuple[str, str]:
         """Return path and format of a file with each object once; keep the positions of nodes if it is the user's."""
+        if len(self.parts) > 1:
+            return self._rewrite()
         others = osmium.filter.EntityFilter(osmium.osm.WAY | osmium.osm.RELATION)
 
         def read(positions: Any) -> versions.Order:
@@ -233,35 +183,40 @@ class OsmFile:
         """Return the order of the objects that pass all filters."""
         with temporary_folder() as folder:
             with self.decoding():
-                opl.write(folder / "ids", opl.IDS, self._own_reader(entities), *handlers)
+                opl.write(folder / "ids", opl.IDS, self.parts[0].reader(entities), *handlers)
             return versions.order_of(folder / "ids")
 
     def _readable(self, *, is_fine: bool) -> tuple[str, str]:
         """Return path and format of the user's file if its objects are in order and none is deleted, or rewrite it."""
-        if is_fine and (self._format == "pbf" or not versions.may_have_deleted(self.path, self._format)):
-            return str(self.path), self._format
-        return self._rewrite()
+        (part,) = self.parts
+        return (str(part.path), part.format) if is_fine and not part.may_have_deleted else self._rewrite()
 
     def _rewrite(self) -> tuple[str, str]:
         """Write the last versions of all objects to a temporary file; return its path and format."""
         folder = self._temporary.enter_context(temporary_folder())
-        every, last = folder / "every.opl", folder / "last.opl"
-        with self.decoding():
-            opl.write(every, opl.FORMAT, self._own_reader(_OBJECTS))
-        deleted = set() if self._format == "pbf" else versions.deleted_in_editor(self.path, self._format)
-        self.dropped = versions.write_last_versions(every, last, deleted, self.path)
+        every, last, deleted = folder / "every.opl", folder / "last.opl", []
+        with every.open("wb") as target:
+            for part in self.parts:
+                with part.decoding():
+                    opl.write(folder / "part.opl", opl.FORMAT, part.reader(_OBJECTS))
+                with (folder / "part.opl").open("rb") as lines:
+                    shutil.copyfileobj(lines, target)
+                (folder / "part.opl").unlink()
+                deleted.append((target.tell(), part.deleted_in_editor()))
+        self.dropped = versions.write_last_versions(every, last, deleted, self.paths)
         every.unlink()
         self._is_rewritten = True
         return str(last), "opl"
 
     def _cut(self, region: Region) -> tuple[str, str]:
         """Write what a region has of the file to a temporary file; return its path and format."""
-        is_pbf = self._format == "pbf"
-        if not is_pbf and versions.may_have_deleted(self.path, self._format):
+        part = self.parts[0]
+        if len(self.parts) > 1 or part.may_have_deleted:
             source, form = self._rewrite()
             readers: cut.Readers = partial(_readers, source, form)
         else:
-            readers = cut.PbfParts(self.path) if is_pbf else partial(_readers, str(self.path), self._format)
+            is_pbf = part.format == "pbf"
+            readers = cut.PbfParts(part.path) if is_pbf else partial(_readers, str(part.path), part.format)
         folder = self._temporary.enter_context(temporary_folder())
         target = folder / "cut.opl"
         try:
@@ -277,7 +232,7 @@ class OsmFile:
             data = "it has no nodes" if where is None else "its data are within ({:g}, {:g}, {:g}, {:g})".format(*where)
             hint = "" if where is None else swapped_hint(region, where)
             raise DataError(
-                f"{self.path} has nothing within the bounds {region}: {data}{hint}. Bounds are (west, south, east, "
+                f"{self.paths} has nothing within the bounds {region}: {data}{hint}. Bounds are (west, south, east, "
                 "north), in degrees."
             )
         self.cut = found
@@ -286,28 +241,12 @@ class OsmFile:
 
     def header(self) -> Header:
         """
-        Return the bounding box, data timestamp and generator in the file header; missing ones are None.
+        Return what the headers of the files say.
 
-        The bounding box of a part is that of its region, as far as the file has it.
+        The bounding box of a part is that of its region, as far as the files have it.
         """
-        with self.decoding():
-            reader = self._own_reader(osmium.osm.NOTHING)
-            header = reader.header()
-            reader.close()
-        if header.has_multiple_object_versions:
-            raise DataError(
-                f"{self.path} contains several versions of objects (a history or change file), expected one version of "
-                "each. Extract the data of one point in time from it."
-            )
-        box = header.box()
-        bounds = None
-        if box.valid():
-            low, high = box.bottom_left, box.top_right
-            bounds = (low.lon, low.lat, high.lon, high.lat)
-        if self.region is not None:
-            bounds = self.region.within(bounds)
-        timestamp = header.get("osmosis_replication_timestamp") or header.get("timestamp")
-        return Header(bounds, timestamp or None, header.get("generator") or None)
+        header = joint([part.header() for part in self.parts])
+        return header if self.region is None else header._replace(bounds=self.region.within(header.bounds))
 
     @contextmanager
     def _lines(self, entities: Any, *filters: Any) -> Iterator[Iterable[str]]:
@@ -352,7 +291,7 @@ class OsmFile:
         # The filter has a bit for each id of the ranges that contain one of them: ids far apart would take much more
         # memory than the file. New ways of editors have negative ids, which it does not take.
         ranges = {way >> _IDS_SHIFT for way in requested}
-        most = _FILTER_BYTES + _FILTER_SHARE * self.path.stat().st_size
+        most = _FILTER_BYTES + _FILTER_SHARE * sum(part.size for part in self.parts)
         if min(ranges, default=0) >= 0 and len(ranges) * _RANGE_BYTES + max(ranges, default=0) * 8 <= most:
             return self.ways(osmium.filter.IdFilter(requested))
         return self.ways(only=frozenset(requested))

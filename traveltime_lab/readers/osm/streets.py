@@ -83,7 +83,7 @@ _SURFACES = ("surface=", "tracktype=", "smoothness=")
 
 
 def read_osm(
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | Sequence[Any],
     *,
     region: Region | None = None,
     on_step: Callable[[str, float], Any] | None = None,
@@ -93,8 +93,9 @@ def read_osm(
 
     Parameters
     ----------
-    path : str or path-like
+    path : str, path-like or sequence of these
         File whose name ends in ``.pbf``, ``.osm`` or ``.xml``; the latter two may be followed by ``.gz`` or ``.bz2``.
+        Several are read as one, in which each object is once.
     region : Region, optional
         Part of the file to read, as if it had been cut before; see `traveltime_lab.readers.osm.cut`.
     on_step : callable, optional
@@ -159,7 +160,7 @@ def _read(file: OsmFile, report_progress: Callable[[str, float], Any]) -> Street
     edges = split_at_junctions(runs, positions, must_split)
     if len(edges.way) == 0:
         raise DataError(
-            f"{file.path} has no usable streets: {streets.n_read} ways have street tags, "
+            f"{file.paths} has no usable streets: {streets.n_read} ways have street tags, "
             f"{len(streets.ways.osm_id)} of them are open to a mode, and none has two nodes in the file. "
             "Check that it is an extract with highways and their nodes."
         )
@@ -178,11 +179,11 @@ def _read(file: OsmFile, report_progress: Callable[[str, float], Any]) -> Street
     places = read_places(file, named, multipolygons, positions)
 
     tables = _tables(streets, edges, positions, flags, uses, turns)
-    extent = extent_of(header.bounds, file.region, runs, positions)
+    extent = extent_of(header, file.region, runs, positions)
     if extent is not None:
         tables["extent"], tables["edge_is_cut"] = extent, are_cut(extent, runs, edges, len(positions.osm_id))
     report: dict[str, Any] = {
-        "source": file.path.name,
+        "source": file.name,
         "attribution": ATTRIBUTION,
         "data_timestamp": header.timestamp,
         "generator": header.generator,
@@ -209,7 +210,7 @@ def _read(file: OsmFile, report_progress: Callable[[str, float], Any]) -> Street
         **places.report,
     }
     report_progress("done", 1.0)
-    logger.info("read_osm file=%s nodes=%d edges=%d", file.path.name, report["nodes"], report["edges"])
+    logger.info("read_osm file=%s nodes=%d edges=%d", file.name, report["nodes"], report["edges"])
     return StreetTables(
         **tables,
         coastlines=waters.coastlines,

@@ -15,7 +15,7 @@ import xml.parsers.expat
 import zlib
 from array import array
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -25,6 +25,9 @@ import numpy as np
 from traveltime_lab import _files
 from traveltime_lab._arrays import AnyArray, BoolArray, Int64Array
 from traveltime_lab.errors import DataError
+
+#: The end of each file in a joint one, and its deleted objects.
+Deleted = Sequence[tuple[int, set[tuple[str, int, int]]]]
 
 _TYPES = {"n": "node", "w": "way", "r": "relation"}
 _LETTERS = {"node": "n", "way": "w", "relation": "r"}
@@ -156,7 +159,7 @@ def _opened(path: Path, form: str) -> Iterator[IO[bytes] | Any]:
             yield stream
 
 
-def write_last_versions(source: Path, target: Path, deleted: set[tuple[str, int, int]], name: Path) -> Dropped:
+def write_last_versions(source: Path, target: Path, deleted: Deleted, name: str) -> Dropped:
     """
     Write the last version of each object, without deleted ones, sorted by type and id.
 
@@ -166,10 +169,11 @@ def write_last_versions(source: Path, target: Path, deleted: set[tuple[str, int,
         File in the format `opl.FORMAT`; not empty.
     target : Path
         New file in the same format.
-    deleted : set of (str, int, int)
-        Objects that are deleted besides those that `source` marks, from `deleted_in_editor`.
-    name : Path
-        The user's file, for errors.
+    deleted : sequence of (int, set of (str, int, int))
+        The byte of `source` where each of the user's files ends, and its objects that are deleted besides those that
+        `source` marks, from `deleted_in_editor`.
+    name : str
+        The user's files, for errors.
 
     Raises
     ------
@@ -212,21 +216,26 @@ class _Lines:
         return self._text[self._start[row] : self._start[row + 1]]
 
 
-def _columns(source: Path, deleted: set[tuple[str, int, int]]) -> _Columns:
+def _columns(source: Path, deleted: Deleted) -> _Columns:
     kinds, ids, versions, visible, starts = bytearray(), array("q"), array("q"), bytearray(), array("q", [0])
     seen: Counter[tuple[str, int]] = Counter()
+    waiting = iter(deleted)
+    end, of_file = next(waiting)
     with source.open("rb") as lines:
         for line in lines:
+            while starts[-1] >= end:
+                end, of_file = next(waiting)
+                seen.clear()
             head, version, state, _ = line.split(b" ", 3)
             kinds.append(head[0])
             ids.append(int(head[1:]))
             versions.append(int(version[1:]))
             visible.append(state == b"dV")
             starts.append(starts[-1] + len(line))
-            if deleted:
+            if of_file:
                 key = chr(head[0]), ids[-1]
                 seen[key] += 1
-                visible[-1] &= (*key, seen[key]) not in deleted
+                visible[-1] &= (*key, seen[key]) not in of_file
     return _Columns(
         _KINDS[np.frombuffer(kinds, np.uint8)],
         np.array(ids, np.int64),
@@ -236,7 +245,7 @@ def _columns(source: Path, deleted: set[tuple[str, int, int]]) -> _Columns:
     )
 
 
-def _check_equal(lines: _Lines, order: Int64Array, columns: _Columns, last: int, name: Path) -> None:
+def _check_equal(lines: _Lines, order: Int64Array, columns: _Columns, last: int, name: str) -> None:
     """Raise DataError unless all candidates for the last version of an object, which ends at row `last`, are equal."""
     row = order[last]
     kind, osm_id, version = columns.kind[row], columns.osm_id[row], columns.version[row]
