@@ -18,17 +18,23 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 import traveltime_lab as tl
+from tests.support import oracle_border
 from tests.support.feeds import feed
 from tests.support.osm_files import osm_xml
 from traveltime_lab.crs import LocalFrame
+from traveltime_lab.kernels.unreached import UNREACHED
 from traveltime_lab.maps.widget import answers
 from traveltime_lab.maps.widget.state import state_of
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import read_points
+from traveltime_lab.rounding import most_s
 from traveltime_lab.search import border as search_border
+from traveltime_lab.search.pair_times import pair_times
 from traveltime_lab.search.query import ask
+from traveltime_lab.search.time_filter import table_query
 from traveltime_lab.streets import border as street_border
 from traveltime_lab.streets.extent import Extent, LocalBorder
+from traveltime_lab.streets.pairs import Pairs
 
 #: Nodes along a side of the town, and degrees between them: 111 m.
 SIDE, STEP = 26, 0.001
@@ -100,7 +106,7 @@ def searched(whole: Network) -> Callable[[Network], Network]:
 
 
 def flags(table: pd.DataFrame) -> list[bool]:
-    assert table["reaches_border"].dtype == bool
+    assert table["reaches_border"].dtype in (bool, "boolean")
     found: list[bool] = table["reaches_border"].tolist()
     return found
 
@@ -186,6 +192,68 @@ def test_travel_times_that_differ_are_flagged(town: Path, whole: Network, mode: 
     assert ((before == after) | found["reaches_border"].to_numpy(bool)).all()
 
 
+#: Options of searches by timetable, and the columns that a larger extract may change.
+BY_TIMETABLE: list[tuple[dict[str, Any], list[str]]] = [
+    ({}, ["travel_time"]),
+    ({"pairs": "aligned"}, ["travel_time"]),
+    ({"properties": ["travel_time", "distance", "reaches_border"]}, ["travel_time"]),
+    ({"window": 1200}, ["travel_time"]),
+    ({"window": 1200, "max_results": 3}, ["travel_time"]),
+    ({"window": 900, "percentiles": [50, 90], "properties": ["share", "reaches_border"]}, ["travel_time_p90", "share"]),
+    ({"transportation": "driving+public_transport"}, ["travel_time"]),
+    ({"transportation": {"type": "public_transport", "direct_walking_time": 60}}, ["travel_time"]),
+]
+
+
+@pytest.mark.parametrize(("options", "columns"), BY_TIMETABLE, ids=lambda value: str(value))
+@pytest.mark.parametrize("end", ["departure_time", "arrival_time"])
+@settings(max_examples=4, phases=[Phase.generate])
+@given(box=boxes, seed=st.integers(0, 99))
+def test_trips_that_differ_are_flagged(
+    town: Path, whole: Network, options: dict[str, Any], columns: list[str], end: str, box: Bounds, seed: int
+) -> None:
+    dice = np.random.default_rng(seed)
+    lng, lat = dice.uniform(box[0], box[2], 24), dice.uniform(box[1], box[3], 24)
+    points = gpd.GeoSeries.from_xy(lng, lat, crs=4326)
+    asked = {
+        "travel_time": 1500, "transportation": "public_transport", end: "2026-03-03T08:20",
+        "properties": ["travel_time", "reaches_border"],
+    } | options  # fmt: skip
+    part = built(town, box, has_buses=True)
+    found, expected = (tl.time_filter(each, points.iloc[:12], points.iloc[12:], **asked) for each in (part, whole))
+    rows = [table.assign(n=table.groupby(["origin", "destination"]).cumcount()) for table in (found, expected)]
+    both = rows[0].merge(rows[1], on=["origin", "destination", "n"], how="outer", suffixes=("", "_whole"))
+    # A trip that the part lacks changes the last one that it has.
+    flagged = both.groupby(["origin", "destination"])["reaches_border"].ffill().astype(bool)
+    for column in columns:
+        before, after = (both[name].astype(float).fillna(-1.0) for name in (column, f"{column}_whole"))
+        assert ((before == after) | flagged).all()
+    assert not expected["reaches_border"].any()
+
+
+@pytest.mark.parametrize("end", ["departure_time", "arrival_time"])
+@settings(max_examples=4, phases=[Phase.generate])
+@given(box=boxes, seed=st.integers(0, 99))
+def test_flags_of_trips(town: Path, end: str, box: Bounds, seed: int) -> None:
+    """Slow twin: one trip, one stop and one point at a time."""
+    dice = np.random.default_rng(seed)
+    lng, lat = dice.uniform(box[0], box[2], 24), dice.uniform(box[1], box[3], 24)
+    points = gpd.GeoSeries.from_xy(lng, lat, crs=4326)
+    part, moment = built(town, box, has_buses=True), {end: "2026-03-03T08:20"}
+    query, _ = table_query(
+        part, travel_time=1500, transportation="public_transport", form="pairs",
+        properties=["travel_time", "reaches_border"], **moment,
+    )  # fmt: skip
+    ends = [query.snap(read_points(some, "points", part.bounds), is_origin=is_origin)
+            for some, is_origin in ((points.iloc[:12], True), (points.iloc[12:], False))]  # fmt: skip
+    found = pair_times(query, Pairs(*ends, None), query.limit)
+    longest = np.where(found.labels != UNREACHED, found.labels / 2**32 / 1000.0, most_s(query.limit))
+    gap, is_uncertain = oracle_border.gaps(query, found, longest)
+    clear = np.abs(gap) > 0.1
+    assert found.reaches_border is not None
+    assert (found.reaches_border == ((gap <= 0.0) | is_uncertain))[clear | is_uncertain].all()
+
+
 def test_pairs_are_flagged_on_request(town: Path) -> None:
     part = built(town, (*place(5.5, 5.5), *place(20.5, 20.5)), has_buses=True)
     places, more = [place(6, 6), place(17, 15)], ["travel_time", "reaches_border"]
@@ -198,8 +266,11 @@ def test_pairs_are_flagged_on_request(town: Path) -> None:
         with pytest.raises(tl.InputError, match="use form='pairs'"):
             tl.time_filter(part, places, places, travel_time=600, properties=more, form=form)
     bus = {"transportation": "public_transport", "departure_time": MORNING}
-    with pytest.raises(tl.UnsupportedError, match="streets only"):
-        tl.time_filter(part, places, places, travel_time=600, properties=more, **bus)
+    with pytest.raises(tl.InputError, match="use form='pairs'"):
+        tl.time_filter(part, places, places, travel_time=600, properties=more, form="matrix", **bus)
+    assert flags(tl.time_filter(part, places, places, travel_time=600, properties=more, **bus)) == [
+        True, True, True, False,
+    ]  # fmt: skip
 
 
 def test_places_far_from_the_border_are_not_flagged(town: Path) -> None:

@@ -9,17 +9,15 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
-import pandas as pd
 import shapely
 
-from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray
+from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray, Int32Array
 from traveltime_lab.errors import BorderWarning
 from traveltime_lab.rounding import most_s
 from traveltime_lab.runtime.warnings import warn
 from traveltime_lab.search.query import Query
 from traveltime_lab.streets import border
 from traveltime_lab.streets.graph import RoadGraph
-from traveltime_lab.streets.labels import primary
 from traveltime_lab.streets.pairs import Pairs
 from traveltime_lab.streets.snapping import SNAPPED, Snaps
 from traveltime_lab.surfaces.field import Field
@@ -71,7 +69,34 @@ def of_field(query: Query, here: Snaps, field: Field) -> float:
     if query.transit is None or not is_known(query):
         return float(np.inf)
     assert isinstance(field, TransitField)
-    return transit_border.from_point(query.transit, here, field)
+    after_ms = transit_border.after_stops(query.transit, is_arrival=query.is_arrival)
+    ridden = np.array([transit_border.least_of(field.quickest.stop_ms, after_ms)], np.int32)
+    return float(transit_border.of_search_side(query.transit, here, ridden)[0])
+
+
+def of_origins(query: Query, here: Snaps, to_border: Int32Array | None) -> FloatArray:
+    """
+    Return a lower bound of the way from origins to the border with a timetable.
+
+    Parameters
+    ----------
+    query : Query
+        A query with a timetable.
+    here : Snaps
+    to_border : int32 array of shape (n,), ms
+        Those of `traveltime_lab.streets.matrix.Block`; None in an arrival search, in which vehicles are those of any
+        moment.
+
+    Returns
+    -------
+    float64 array of shape (n,), s
+    """
+    assert query.transit is not None
+    if to_border is None:
+        found = transit_border.of_egress_side(query.transit, here)
+        found[_are_uncertain(query, here, is_origin=True) & np.isfinite(found)] = 0.0
+        return found
+    return transit_border.of_search_side(query.transit, here, to_border)
 
 
 def _graph(query: Query) -> RoadGraph:
@@ -98,44 +123,64 @@ def within(query: Query, way: FloatArray, limits: Sequence[int], more: float = 0
     return found
 
 
-def _both(query: Query, starts: Snaps, ends: Snaps) -> tuple[FloatArray, FloatArray]:
-    """Return the ways from origins to the border, and from there to destinations."""
-    return (
-        _from_points(query, query.graph, starts, is_arrival=False),
-        _from_points(query, query.graph, ends, is_arrival=True),
-    )
+def _both(query: Query, pairs: Pairs, to_border: Int32Array | None) -> tuple[FloatArray, FloatArray]:
+    """Return the ways from origins to the border, and from there to destinations, of points that are certain."""
+    if query.transit is None:
+        leave, enter = (
+            border.times_to_border(
+                query.network.streets, query.graph, query.transportation, query.snapping, is_arrival=is_arrival
+            ).at(query.graph, snaps, query.snapping)
+            for snaps, is_arrival in ((pairs.starts, False), (pairs.ends, True))
+        )
+        return leave, enter
+    assert to_border is not None
+    near, far = (pairs.ends, pairs.starts) if query.is_arrival else (pairs.starts, pairs.ends)
+    here = transit_border.of_search_side(query.transit, near, to_border)
+    there = transit_border.of_egress_side(query.transit, far)
+    return (there, here) if query.is_arrival else (here, there)
 
 
-def of_pairs(query: Query, pairs: Pairs, labels: AnyArray, is_reached: BoolArray) -> pd.arrays.BooleanArray:
+def of_pairs(query: Query, pairs: Pairs, longest: FloatArray, to_border: Int32Array | None) -> BoolArray:
     """
-    Return whether a way across the border may be faster than that of each pair, or the only one within the limit.
+    Return whether a way across the border may be no longer than the longest that changes the answer of each pair.
 
     Parameters
     ----------
     query : Query
-        A query without a timetable.
+        A query to a network whose border is known.
     pairs : Pairs
-    labels : int64 array of shape (n_pairs,)
-    is_reached : bool array of shape (n_pairs,)
+    longest : float64 array of shape (n_pairs,)
+        Its travel time, or its limit if there is none; seconds, or metres in a graph of distances.
+    to_border : int32 array, optional
+        With a timetable: see `traveltime_lab.streets.matrix.Block`, of all points of the search side.
 
     Returns
     -------
-    boolean array of shape (n_pairs,)
-        NA if the border of the network is not known.
+    bool array of shape (n_pairs,)
     """
-    if not is_known(query):
-        return pd.array([None] * is_reached.size, dtype="boolean")
-    streets, graph = query.network.streets, query.graph
-    leave, enter = _both(query, pairs.starts, pairs.ends)
-    unit = 100.0 if graph.metric == "distance" else 1000.0
-    limit = float(query.limit) if query.is_in_metres else most_s(query.limit)
-    longest = np.where(is_reached, primary(labels) / unit, limit)
+    leave, enter = _both(query, pairs, to_border)
     found: BoolArray = leave[pairs.origin_of] + enter[pairs.destination_of] <= longest
     # The nearest street of such points may be missing, whatever the way between them.
-    ways = border.times_to_border(streets, graph, query.transportation, query.snapping, is_arrival=False)
-    for snaps, rows in ((pairs.starts, pairs.origin_of), (pairs.ends, pairs.destination_of)):
-        found |= border.are_uncertain(streets, ways, snaps, query.snapping)[rows]
-    return pd.arrays.BooleanArray(found, np.zeros(found.size, np.bool_))
+    for snaps, rows, is_origin in ((pairs.starts, pairs.origin_of, True), (pairs.ends, pairs.destination_of, False)):
+        found |= _are_uncertain(query, snaps, is_origin=is_origin)[rows]
+    return found
+
+
+def _are_uncertain(query: Query, snaps: Snaps, *, is_origin: bool) -> BoolArray:
+    """Return which points may have another street in a larger extract."""
+    streets, snapping = query.network.streets, query.snapping
+    transit = query.transit
+    if transit is None:
+        modes = [(query.graph, query.transportation, snaps)]
+    else:
+        modes = [(transit.walking, transit.transportation.egress, transit.on_foot(snaps, is_origin=is_origin))]
+        if is_origin and not transit.is_walked_to:
+            modes.append((transit.access_graph(), transit.transportation.access, snaps))
+    found = np.zeros(len(snaps), np.bool_)
+    for graph, means, here in modes:
+        ways = border.times_to_border(streets, graph, means, snapping, is_arrival=False)
+        found |= border.are_uncertain(streets, ways, here, snapping)
+    return found
 
 
 def of_areas(

@@ -11,10 +11,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from traveltime_lab._arrays import AnyArray, Int64Array
-from traveltime_lab.kernels.unreached import UNREACHED
+from traveltime_lab._arrays import AnyArray, BoolArray, Int32Array, Int64Array
+from traveltime_lab.kernels.unreached import NEVER, UNREACHED
+from traveltime_lab.rounding import most_s
+from traveltime_lab.search import border
 from traveltime_lab.search.pairs import departures, metres_of, seconds_of
 from traveltime_lab.search.query import Query
+from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets import matrix
 from traveltime_lab.streets.pairs import Pairs
 from traveltime_lab.streets.snapping import Snaps
@@ -36,12 +39,15 @@ class PairTimes:
         With a window: departure times, or arrival times in a search by arrival time.
     spread : Spread, optional
         Percentiles and shares, if requested.
+    reaches_border : bool array of shape (n_rows,), optional
+        If requested; see `traveltime_lab.search.border.of_pairs`.
     """
 
     pairs: Pairs
     labels: Int64Array
     moments: list[Any] | None
     spread: matrix.Spread | None
+    reaches_border: BoolArray | None = None
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -54,8 +60,11 @@ class PairTimes:
         moments = None if self.moments is None else [moment for found in each for moment in found.moments or ()]
         spread = None if self.spread is None else _joined([found.spread for found in each if found.spread is not None])
         labels = np.concatenate([found.labels for found in each])
+        flags = None
+        if self.reaches_border is not None:
+            flags = np.concatenate([found.reaches_border for found in each if found.reaches_border is not None])
         return PairTimes(
-            Pairs(self.pairs.starts, self.pairs.ends, (origin_of, destination_of)), labels, moments, spread
+            Pairs(self.pairs.starts, self.pairs.ends, (origin_of, destination_of)), labels, moments, spread, flags
         )
 
 
@@ -79,28 +88,71 @@ def pair_times(query: Query, pairs: Pairs, limit: int, *, n_best: int = 1, engin
     if transit is None or not transit.window or not transit.with_least:
         if transit is not None and n_best > 1:
             transit.check_headways("several trips of a window")
-        labels, spread = _every(query, pairs, limit, engine)
-        return PairTimes(pairs, labels, None, spread)
-    spread = None
+        labels, spread, to_border = _every(query, pairs, limit, engine)
+        return _flagged(query, PairTimes(pairs, labels, None, spread), to_border)
+    spread = to_border = None
     if transit.has_spread:
-        _, spread = _every(replace(query, needs_length=False), pairs, limit, engine)
-    return PairTimes(*departures(query, pairs, n_best), spread)
+        _, spread, to_border = _every(replace(query, needs_length=False), pairs, limit, engine)
+    elif query.needs_border:
+        to_border = travel_times.times_to_border(transit, pairs.ends if query.is_arrival else pairs.starts)
+    rows, labels, moments, n_rows = departures(query, pairs, n_best)
+    # A pair with fewer itineraries than requested may have one more, which its last row stands for.
+    is_short = np.zeros(n_rows.sum(), np.bool_)
+    is_short[np.cumsum(n_rows) - 1] = n_rows < n_best
+    return _flagged(query, PairTimes(rows, labels, moments, spread), to_border, is_short)
 
 
-def _every(query: Query, pairs: Pairs, limit: int, engine: str) -> tuple[Int64Array, matrix.Spread | None]:
-    """Return the labels of pairs, and their percentiles and shares if requested."""
+def _flagged(
+    query: Query, found: PairTimes, to_border: Int32Array | None, is_short: BoolArray | None = None
+) -> PairTimes:
+    """
+    Return travel times with the flags of rows that a way across the border may change, if requested.
+
+    Parameters
+    ----------
+    query, found
+    to_border : int32 array, optional
+        See `traveltime_lab.search.border.of_pairs`.
+    is_short : bool array of shape (n_rows,), optional
+        Rows that also change if there is a further trip within the limit.
+    """
+    if not query.needs_border:
+        return found
+    pairs, is_reached = found.pairs, found.labels != UNREACHED
+    limit_s = float(query.limit) if query.is_in_metres else most_s(query.limit)
+    unit = 100.0 if query.graph.metric == "distance" else 1000.0
+    longest = np.where(is_reached, label_parts.primary(found.labels) / unit, limit_s)
+    if found.spread is not None:
+        ms = found.spread.ms.max(axis=1, initial=0)
+        longest = np.maximum(longest, np.where(ms < NEVER, ms / 1000.0, limit_s))
+        # A departure that reaches the destination too late may reach it in time.
+        longest[query.question.with_share & (found.spread.share < 1.0)] = limit_s
+    if is_short is not None:
+        longest[is_short] = limit_s
+    return replace(found, reaches_border=border.of_pairs(query, pairs, longest, to_border))
+
+
+def _every(
+    query: Query, pairs: Pairs, limit: int, engine: str
+) -> tuple[Int64Array, matrix.Spread | None, Int32Array | None]:
+    """Return the labels of pairs, their percentiles and shares, and the times to the border, if requested."""
     if pairs.chosen is not None and query.transit is not None:
-        return travel_times.pair_labels(query.transit, pairs, with_length=query.needs_length)
+        return travel_times.pair_labels(
+            query.transit, pairs, with_length=query.needs_length, with_border=query.needs_border
+        )
     if pairs.chosen is not None:
         labels = matrix.pair_labels(
             query.network.streets, query.graph, pairs, query.snapping,
             limit=limit, engine=engine, with_length=query.needs_length,
         )  # fmt: skip
-        return labels, None
+        return labels, None, None
     shape = (len(pairs.starts), len(pairs.ends))
     table, spread = np.empty(shape, np.int64), None
+    to_border = np.full(shape[1 if query.is_arrival else 0], NEVER, np.int32)
     for block in query.blocks(pairs.starts, pairs.ends, limit, engine):
         table[block.rows, block.columns] = block.labels
+        if block.to_border is not None:
+            to_border[block.columns if query.is_arrival else block.rows] = block.to_border
         if block.spread is not None:
             if spread is None:
                 spread = matrix.Spread(
@@ -110,7 +162,7 @@ def _every(query: Query, pairs: Pairs, limit: int, engine: str) -> tuple[Int64Ar
             spread.share[block.rows, block.columns] = block.spread.share
     if spread is not None:
         spread = matrix.Spread(spread.ms.reshape(table.size, -1), spread.share.ravel())
-    return table.ravel(), spread
+    return table.ravel(), spread, to_border
 
 
 @dataclass(frozen=True)
@@ -158,7 +210,7 @@ def reachable_pairs(query: Query, pairs: Pairs, limit: int, *, engine: str = "au
     """
     starts, ends = pairs.starts, pairs.ends
     if pairs.chosen is not None:
-        labels, spread = _every(query, pairs, limit, engine)
+        labels, spread, _ = _every(query, pairs, limit, engine)
         kept = np.flatnonzero(labels != UNREACHED)
         return ReachablePairs(
             starts,

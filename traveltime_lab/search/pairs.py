@@ -131,7 +131,7 @@ def component_of(topology: Any, edge: Int32Array) -> Int32Array:
     return part
 
 
-def departures(query: Query, pairs: Pairs, n_best: int) -> tuple[Pairs, Int64Array, list[Any]]:
+def departures(query: Query, pairs: Pairs, n_best: int) -> tuple[Pairs, Int64Array, list[Any], Int64Array]:
     """
     Return the itineraries in a window, one row each; pairs without itineraries have one row.
 
@@ -150,6 +150,8 @@ def departures(query: Query, pairs: Pairs, n_best: int) -> tuple[Pairs, Int64Arr
     labels : int64 array of shape (n_rows,)
     moments : list of datetime or None
         Departure times, or arrival times in a search by arrival time.
+    n_rows : int64 array of shape (n_pairs,)
+        Number of rows of each pair.
     """
     assert query.transit is not None
     found = travel_times.window_itineraries(query.transit, pairs, n_best, with_length=query.needs_length)
@@ -162,7 +164,7 @@ def departures(query: Query, pairs: Pairs, n_best: int) -> tuple[Pairs, Int64Arr
     moments: list[Any] = [None] * pair_of.size
     for row, when in zip(rows.tolist(), found.moments, strict=True):
         moments[row] = when
-    return pairs.take(pair_of), labels, moments
+    return pairs.take(pair_of), labels, moments, n_rows
 
 
 def moment_columns(

@@ -78,7 +78,7 @@ PROPERTIES: Final[Mapping[str, Property]] = MappingProxyType(
             Property("snap_distance", _TABLES - {"matrix"}, "m"),
             Property("share", _TABLES, "1"),
             Property("on_foot", frozenset({"pairs", "routes"}), needs_route=True, needs_least=True),
-            Property("reaches_border", frozenset({"pairs"}), needs_least=True),
+            Property("reaches_border", frozenset({"pairs"})),
             Property("route", frozenset({"pairs", "routes"}), needs_route=True, needs_least=True),
             Property("alerts", frozenset({"routes"})),
         )

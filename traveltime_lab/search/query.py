@@ -56,6 +56,8 @@ class Query(HasQuestion):
         Whether lengths are searched, too.
     is_length : bool
         Whether the limits of fastest routes are metres.
+    needs_border : bool
+        Whether a search of a timetable looks for the border of the extract, too.
     """
 
     network: Network
@@ -64,6 +66,7 @@ class Query(HasQuestion):
     transit: TransitQuery | None = None
     needs_length: bool = True
     is_length: bool = False
+    needs_border: bool = False
 
     @classmethod
     def of(cls, question: Question, network: Network, *, check: bool = True) -> Query:
@@ -103,7 +106,7 @@ class Query(HasQuestion):
     def at_moment(self, moment: Moment) -> Query:
         """Return the query at another moment, which the timetable covers."""
         found = Query.of(replace(self.question, moment=moment), self.network, check=False)
-        return replace(found, needs_length=self.needs_length, is_length=self.is_length)
+        return replace(found, needs_length=self.needs_length, is_length=self.is_length, needs_border=self.needs_border)
 
     @property
     def is_in_metres(self) -> bool:
@@ -160,8 +163,9 @@ class Query(HasQuestion):
         """Yield the blocks of a travel-time matrix, and report pairs as progress."""
         if self.transit is not None:
             found = travel_times.label_blocks(
-                self.transit.asking(limit=limit), starts, ends, with_length=self.needs_length
-            )
+                self.transit.asking(limit=limit), starts, ends,
+                with_length=self.needs_length, with_border=self.needs_border,
+            )  # fmt: skip
         else:
             found = matrix.label_blocks(
                 self.network.streets, self.graph, starts, ends, self.snapping,

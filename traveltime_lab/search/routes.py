@@ -252,7 +252,7 @@ def find_routes(query: Query, pairs: Pairs, *, n_best: int = 1) -> FoundRoutes:
     n_pairs, when = len(pairs), None
     if query.transit is not None and query.transit.window:
         query.transit.check_headways("routes of a window")
-        pairs, _, moments = departures(query, pairs, n_best)
+        pairs, _, moments, _ = departures(query, pairs, n_best)
         # Rows without an itinerary have no time; that of the query is a placeholder, because they get no route.
         when = [moment or query.transit.moment for moment in moments]
     labels = np.full(len(pairs), UNREACHED, np.int64)

@@ -96,10 +96,10 @@ def time_filter(
     properties : sequence of str, optional
         Any of ``travel_time``, ``distance`` (along the fastest route, including the walks between points and streets),
         ``route`` (the line of the fastest route), ``snap_distance``, with a window ``share``, and with a timetable
-        ``on_foot`` (whether the whole trip is walked; ``form="pairs"`` only), on streets ``reaches_border`` (whether a
-        larger extract may have a faster trip; ``form="pairs"`` only). With percentiles it may be empty, which saves the
-        search for the shortest travel time in the window. Default: ``("travel_time",)``, or of a matrix with
-        percentiles none, so that one percentile gives a plain matrix.
+        ``on_foot`` (whether the whole trip is walked; ``form="pairs"`` only), ``reaches_border`` (whether a larger
+        extract may have a faster trip; ``form="pairs"`` only). With percentiles it may be empty, which saves the search
+        for the shortest travel time in the window. Default: ``("travel_time",)``, or of a matrix with percentiles none,
+        so that one percentile gives a plain matrix.
     pairs : {"all", "aligned"} or DataFrame, default "all"
         ``"all"`` combines all origins with all destinations, ``"aligned"`` the first origin with the first destination
         and so on. A DataFrame must have the columns ``origin`` and ``destination`` with index labels.
@@ -133,7 +133,9 @@ def time_filter(
         that reach the destination (float64, 0 to 1); with ``on_foot`` whether the trip is walked (boolean, NA if
         unreachable); with ``reaches_border`` whether a way across the border of the extract may be faster, or the only
         one within the limit (boolean, NA if the border is not known). It is a bound: the way to the border and the way
-        from there are no longer than the travel time, whatever is in between.
+        from there are no longer than the travel time, whatever is in between. With a timetable, the travel time is the
+        longest of the row, and vehicles wait nowhere between the border and the end of the trip whose moment is not
+        given.
         ``matrix``: float32, NaN if unreachable, with ``origins.index`` as rows and ``destinations.index`` as columns;
         if there are several properties, they are the first level of the columns.
         ``sparse``: the reachable rows of ``pairs`` without ``reason`` and geometry.
@@ -311,7 +313,8 @@ def _long(
         columns["on_foot"] = _on_foot(query.transit, pairs, labels)
     columns["reason"] = reasons_of(query, pairs, is_reached)
     if border.COLUMN in properties:
-        columns[border.COLUMN] = border.of_pairs(query, pairs, labels, is_reached)
+        flags = found.reaches_border
+        columns[border.COLUMN] = pd.array([None] * labels.size if flags is None else flags, dtype="boolean")
     if "route" in properties and lines is not None:
         geometry = lines
     elif "route" in properties:
@@ -349,9 +352,6 @@ def table_query(
     )  # fmt: skip
     if query.transit is not None:
         _check_transit_table(query.transit, properties, form, engine)
-        if border.COLUMN in properties:
-            msg = f"{border.COLUMN} of travel times is for streets only; with a timetable, `time_map` has it"
-            raise UnsupportedError(msg)
     elif "on_foot" in properties:
         msg = f"on_foot needs a timetable; transportation {query.transportation.type!r} has none. Leave it out"
         raise InputError(msg)
@@ -362,7 +362,8 @@ def table_query(
         raise InputError(msg)
     # Routes by timetable come with their lengths.
     needs_length = wants_length(properties) and (query.transit is None or "route" not in properties)
-    return replace(query, needs_length=needs_length), properties
+    needs_border = border.COLUMN in properties and border.is_known(query)
+    return replace(query, needs_length=needs_length, needs_border=needs_border), properties
 
 
 def _n_passes(query: Query, properties: tuple[str, ...], form: str) -> int:

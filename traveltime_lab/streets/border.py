@@ -80,6 +80,7 @@ _LOCAL = Derived[LocalFrame, LocalBorder]("border in local metres")
 _OWN = Derived[None, Places]("edges at the border")
 _UNSURE = Derived[None, BoolArray]("edges of islands at the border")
 _INDEX = Derived[None, "SegmentIndex | None"]("index of islands at the border")
+_WHOLE = Derived[None, FloatArray]("times of both directions of edges")
 _PLACES = Derived[tuple[int, str], Places]("border of a mode", kept=2)
 WAYS = Derived[tuple[bool, bool, int, str], "WaysThere"]("ways to the border", kept=4)
 
@@ -180,6 +181,16 @@ class WaysThere:
         indptr = indptr_of_rows(edge, streets.n_edges)
         return cls(is_arrival, beyond, indptr, np.asarray(fraction, np.float64), add)
 
+    def joined(self, other: WaysThere) -> WaysThere:
+        """Return the ways to the places of both, in the same graph and direction."""
+        n_edges = self.indptr.size - 1
+        edge = np.concatenate([np.repeat(np.arange(n_edges), np.diff(each.indptr)) for each in (self, other)])
+        order = np.argsort(edge, kind="stable")
+        fraction, add = np.append(self.fraction, other.fraction), np.append(self.add, other.add)
+        beyond = np.minimum(self.beyond, other.beyond)
+        indptr = indptr_of_rows(edge, n_edges)
+        return replace(self, beyond=beyond, indptr=indptr, fraction=fraction[order], add=add[order])
+
     def at(self, graph: RoadGraph, snaps: Snaps, snapping: Snapping) -> FloatArray:
         """Return the bound for each snapped point, with the way between the point and its edge; inf without an edge."""
         here = positions(graph, snaps, snapping)
@@ -193,28 +204,39 @@ class WaysThere:
 
     def _at(self, graph: RoadGraph, edge: Int64Array, fraction: FloatArray) -> FloatArray:
         """Return the bound for positions on edges."""
-        unit = _unit(graph)
-        directed = 2 * edge[:, None] + np.arange(2)
-        whole = label_parts.primary(graph.traversal[directed]) / unit
-        whole = np.where(graph.topology.is_open[directed], whole, np.inf)
-        share = np.column_stack([1.0 - fraction, fraction])
-        if self.is_arrival:
-            share = share[:, ::-1]
-        # A part of zero length is free, also of an edge that is closed.
-        part = np.where(share > 0.0, np.where(share > 0.0, share, 1.0) * whole, 0.0)
-        found = (part + self.beyond[directed]).min(axis=1)
+        whole, beyond = _WHOLE.of(graph, None, lambda: _whole(graph))[edge], self.beyond.reshape(-1, 2)[edge]
+        share = np.column_stack([fraction, 1.0 - fraction] if self.is_arrival else [1.0 - fraction, fraction])
+        part = _shares(share, whole)
+        part += beyond
+        found: FloatArray = np.minimum(part[:, 0], part[:, 1])
         # Ways along the edge itself, in either direction; some points at a time, as edges may have many places.
-        least, block = whole.min(axis=1), np.cumsum(np.diff(self.indptr)[edge]) // _MOST_AT_ONCE
-        starts = np.flatnonzero(np.append(True, block[1:] != block[:-1])) if edge.size else block
-        for start, end in pairwise([*starts.tolist(), edge.size]):
-            rows, at = chosen_rows(self.indptr, edge[start:end])
+        n_places = np.diff(self.indptr)[edge]
+        some = np.flatnonzero(n_places)
+        least, block = np.minimum(whole[some, 0], whole[some, 1]), np.cumsum(n_places[some]) // _MOST_AT_ONCE
+        starts = np.flatnonzero(np.append(True, block[1:] != block[:-1])) if some.size else block
+        for start, end in pairwise([*starts.tolist(), some.size]):
+            rows, at = chosen_rows(self.indptr, edge[some[start:end]])
             of = start + np.repeat(np.arange(end - start), np.diff(rows))
-            apart = np.abs(self.fraction[at] - fraction[of])
-            along = np.where(apart > 0.0, np.where(apart > 0.0, apart, 1.0) * least[of], 0.0)
-            np.minimum.at(found, of, along + self.add[at])
+            along = _shares(np.abs(self.fraction[at] - fraction[some[of]]), least[of])
+            along += self.add[at]
+            np.minimum.at(found, some[of], along)
         # Parts of edges are rounded to units of labels.
-        bound: FloatArray = np.maximum(found - 2.0 / unit, 0.0)
-        return bound
+        found -= 2.0 / _unit(graph)
+        return np.maximum(found, 0.0, out=found)
+
+
+def _whole(graph: RoadGraph) -> FloatArray:
+    """Return the time, or the length, of both directions of edges (n_edges, 2); inf where they are closed."""
+    whole = np.where(graph.topology.is_open, label_parts.primary(graph.traversal) / _unit(graph), np.inf)
+    return whole.reshape(-1, 2)
+
+
+def _shares(share: FloatArray, whole: FloatArray) -> FloatArray:
+    """Return parts of edges; one of zero length is free, also of an edge that is closed."""
+    with np.errstate(invalid="ignore"):
+        found: FloatArray = share * whole
+    found[share == 0.0] = 0.0
+    return found
 
 
 def _unit(graph: RoadGraph) -> float:
@@ -395,9 +417,10 @@ def are_uncertain(streets: StreetLayer, ways: WaysThere, snaps: Snaps, snapping:
     border = local_border(streets)
     if border is not None:
         within_m = float(snapping.threshold)
-        gap = border.gap_m(snaps.lng, snaps.lat, within_m)
         reach_m = np.where(snaps.status == SNAPPED, np.minimum(snaps.distance_m, within_m), within_m)
-        found |= (gap == 0.0) | (gap < reach_m)
+        near = np.flatnonzero(~border.is_deeper(snaps.lng, snaps.lat, reach_m))
+        gap = border.gap_m(snaps.lng[near], snaps.lat[near], within_m)
+        found[near] = (gap == 0.0) | (gap < reach_m[near])
     if ways.unsure is not None:
         x, y = streets.frame.to_xy(snaps.lng, snaps.lat)
         within = np.where(snaps.status == SNAPPED, snaps.distance_m, float(snapping.threshold))

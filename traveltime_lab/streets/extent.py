@@ -161,6 +161,20 @@ class LocalBorder:
         found: FloatArray = np.maximum(gap, 0.0)
         return found
 
+    def is_deeper(self, lng: FloatArray, lat: FloatArray, metres: FloatArray) -> BoolArray:
+        """Return which points are certainly farther from the border than `metres`; a quick test, none of a polygon."""
+        middle, width, south, north = _across(self.extent)
+        if self.lines is not None or width >= 180.0 or max(-south, north) > 85.0 or not lng.size:
+            return np.zeros(lng.size, np.bool_)
+        # Half as much again, as degrees are not of the same length everywhere in the box.
+        shrink = min(1.0, float(np.min(self.frame.shrink((np.array([south, north]) - self.frame.lat0)
+                                                         * self.frame.metres_per_degree_lat))))  # fmt: skip
+        lat_deg = 1.5 / self.frame.metres_per_degree_lat * metres
+        lng_deg = lat_deg * (self.frame.metres_per_degree_lat / (self.frame.metres_per_degree_lng * shrink))
+        inside: BoolArray = np.abs(lat - (south + north) / 2.0) < (north - south) / 2.0 - lat_deg
+        inside &= np.abs(wrap_degrees(lng - middle)) < width / 2.0 - lng_deg
+        return inside
+
     def _gap_to_box(self, lng: FloatArray, lat: FloatArray, shrink: FloatArray) -> FloatArray:
         """Return the metres to the nearest side of the box, less than 0 for points beyond it."""
         middle, width, south, north = _across(self.extent)

@@ -54,12 +54,16 @@ class Block:
         `UNREACHED` beyond the limit.
     spread : Spread, optional
         Percentiles, if requested, of shape (n_rows, n_columns).
+    to_border : int32 array, optional
+        With a timetable and if requested: the time by vehicles between each point of the search side and the border of
+        the extract, ms; `NEVER` if it is out of reach.
     """
 
     rows: slice
     columns: slice
     labels: Int64Array
     spread: Spread | None = None
+    to_border: Int32Array | None = None
 
 
 def label_blocks(

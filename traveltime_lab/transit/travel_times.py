@@ -33,6 +33,7 @@ from traveltime_lab.streets.local_pairs import LocalPairs, local_pairs
 from traveltime_lab.streets.pairs import Pairs
 from traveltime_lab.streets.row_search import RowSearch
 from traveltime_lab.streets.snapping import Snaps
+from traveltime_lab.transit import border
 from traveltime_lab.transit.egress_side import EgressSide, egress_side
 from traveltime_lab.transit.lengths import SEARCHES_AT_ONCE, JourneyLengths, searches_of_all
 from traveltime_lab.transit.query import TransitQuery
@@ -45,7 +46,12 @@ _FASTEST_MPS = Derived[None, float]("fastest street")
 
 
 def label_blocks(
-    query: TransitQuery, origins: Snaps, destinations: Snaps, *, with_length: bool = False
+    query: TransitQuery,
+    origins: Snaps,
+    destinations: Snaps,
+    *,
+    with_length: bool = False,
+    with_border: bool = False,
 ) -> Iterator[matrix.Block]:
     """
     Yield the labels of all pairs, in blocks of whole rows (departures) or whole columns (arrivals).
@@ -59,6 +65,8 @@ def label_blocks(
         Destinations, snapped to walkable streets.
     with_length : bool, default False
         Whether to compute lengths; with a window, those of the fastest journeys in it.
+    with_border : bool, default False
+        Whether to compute the times to the border of the extract, which must be known.
 
     Yields
     ------
@@ -81,15 +89,13 @@ def label_blocks(
     walks = shared("walks all the way", (near, far), lambda: _Walks.of(query, near, far), query.direct_limit)
     if with_length:
         blocks = _blocks_with_length(query, search, near, far, search_links, walks)
-        if not query.has_spread:
-            yield from blocks
-            return
-        spreads = label_blocks(query.asking(with_least=False), origins, destinations)
-        for block, other in zip(blocks, spreads, strict=True):
-            yield replace(block, spread=other.spread)
+        if query.has_spread:
+            spreads = label_blocks(query.asking(with_least=False), origins, destinations)
+            blocks = (replace(block, spread=other.spread) for block, other in zip(blocks, spreads, strict=True))
+        yield from _with_border(query, near, blocks) if with_border else blocks
         return
     n_readings = len(near) * (1 + (query.n_samples if query.has_spread else 0))
-    there = _reads(query, far, n_readings, together)
+    there = _reads(query, far, n_readings, together, with_border=with_border)
 
     def least_at_stops(access: StopLinks) -> Int32Array:
         if not query.has_exact_headways:
@@ -111,42 +117,65 @@ def label_blocks(
                     np.stack([there.read(row) for row in query.sampled_times(access.of(i))])
                     for i in range(part.stop - part.start)
                 ]
-            direct = walks.of_rows(part, np.stack([each.max(axis=0) for each in by_moment]))
             times = np.stack([each.min(axis=0) for each in by_moment])
+            if with_border:
+                by_moment = [np.ascontiguousarray(each[:, :-1]) for each in by_moment]
+            direct = walks.of_rows(part, np.stack([each.max(axis=0) for each in by_moment]))
             spread = _spread(query, by_moment, direct)
         if spread is None or query.with_least:
             if together is not None and not query.window:
                 times = np.concatenate([together.times(search_links, i, there) for i in range(part.start, part.stop)])
             else:
                 times = np.stack([there.read(row) for row in least_at_stops(access)])
+        to_border = None
+        if with_border:
+            times, to_border = times[:, :-1], times[:, -1]
         if spread is None:
             direct = walks.of_rows(part, times)
         np.minimum(times, direct, out=times)
         labels = np.where(times >= NEVER, UNREACHED, label_parts.from_ms(times.astype(np.int64)))
         everyone = slice(0, len(far))
         if not is_arrival:
-            return matrix.Block(part, everyone, labels, spread)
+            return matrix.Block(part, everyone, labels, spread, to_border)
         if spread is not None:
             spread = matrix.Spread(spread.ms.transpose(1, 0, 2), spread.share.T)
-        return matrix.Block(everyone, part, labels.T, spread)
+        return matrix.Block(everyone, part, labels.T, spread, to_border)
 
     # All samples of a block are in memory, with draws more than one of each departure.
     n_each = query.draws_of_each if query.has_spread else 1
     yield from map_ahead(ride, row_blocks(len(near), len(far) * n_each))
 
 
-def _reads(query: TransitQuery, far: Snaps, n_readings: int, together: Together | None) -> EgressSide:
+def _with_border(query: TransitQuery, near: Snaps, blocks: Iterator[matrix.Block]) -> Iterator[matrix.Block]:
+    """Yield blocks with the times to the border, in searches of their own."""
+    for block in blocks:
+        part = block.columns if query.is_arrival else block.rows
+        yield replace(block, to_border=times_to_border(query, near.take(np.arange(part.start, part.stop))))
+
+
+def times_to_border(query: TransitQuery, near: Snaps) -> Int32Array:
+    """Return the times of `Block.to_border` of all points of the search side."""
+    none = near.take(np.arange(0))
+    sides = (none, near) if query.is_arrival else (near, none)
+    found = [block.to_border for block in label_blocks(query, *sides, with_border=True)]
+    return np.concatenate([np.zeros(0, np.int32), *(part for part in found if part is not None)])
+
+
+def _reads(
+    query: TransitQuery, far: Snaps, n_readings: int, together: Together | None, *, with_border: bool
+) -> EgressSide:
     """Return the points of the egress side, prepared for a number of readings for each moment."""
     n_moments = 1 if together is None else len(together.moments)
 
     def prepared() -> EgressSide:
-        return egress_side(
+        side = egress_side(
             query, far, is_origin=query.is_arrival, n_readings=n_readings * n_moments, by_row=together is not None
         )
+        return border.with_border(query, side) if with_border else side
 
     # Stops are left, or reached, on the streets of the moment.
     key = query.access_key if query.is_arrival else None
-    return shared("egress", (far, query.layer), prepared, question_without_moment(query), key)
+    return shared("egress", (far, query.layer), prepared, question_without_moment(query), key, with_border)
 
 
 def _blocks_with_length(
@@ -346,11 +375,22 @@ def direct_labels(query: TransitQuery, pairs: Pairs) -> Int64Array:
 
 
 def pair_labels(
-    query: TransitQuery, pairs: Pairs, *, with_length: bool = False
-) -> tuple[Int64Array, matrix.Spread | None]:
-    """Return the labels of chosen pairs, with one search for each point of the search side; see `label_blocks`."""
+    query: TransitQuery, pairs: Pairs, *, with_length: bool = False, with_border: bool = False
+) -> tuple[Int64Array, matrix.Spread | None, Int32Array | None]:
+    """
+    Return the labels of chosen pairs, with one search for each point of the search side; see `label_blocks`.
+
+    Returns
+    -------
+    labels : int64 array of shape (n_pairs,)
+    spread : Spread, optional
+    to_border : int32 array of shape (n_near,), optional
+        Of all points of the search side.
+    """
     near_of = pairs.destination_of if query.is_arrival else pairs.origin_of
     labels = np.full(near_of.size, UNREACHED, np.int64)
+    n_near = len(pairs.ends if query.is_arrival else pairs.starts)
+    to_border = np.full(n_near, NEVER, np.int32) if with_border else None
     spread = None
     if query.has_spread:
         spread = matrix.Spread(
@@ -365,13 +405,15 @@ def pair_labels(
                 functools.partial(_sides, query, pairs, rows),
                 rows[0],
             )
-            for block in label_blocks(query, *sides, with_length=with_length):
+            for block in label_blocks(query, *sides, with_length=with_length, with_border=with_border):
                 labels[rows] = block.labels.ravel()
+                if to_border is not None and block.to_border is not None:
+                    to_border[near_of[rows[0]]] = block.to_border[0]
                 if spread is not None and block.spread is not None:
                     spread.ms[rows] = block.spread.ms.reshape(rows.size, -1)
                     spread.share[rows] = block.spread.share.ravel()
             advance(rows.size)
-    return labels, spread
+    return labels, spread, to_border
 
 
 def _sides(query: TransitQuery, pairs: Pairs, rows: IndexArray) -> tuple[Snaps, Snaps]:

@@ -143,9 +143,10 @@ def accessibility(
         times (Int32, s) and are named so, such as ``travel_time_to_schools``; they are NA if fewer than `k`
         opportunities are in reach. Both are missing for origins without a street, and ``reason``
         (categorical) says why. An origin at a street that a change has closed has nothing in reach, and a reason, too.
-        If the border of the extract is known, and without a timetable, ``reaches_border`` (bool) is as in `time_map`:
-        opportunities beyond the border are missing, too. It is about the way from the origin: with measures of
-        floating catchments, people beyond the border who share an opportunity in reach are missing without a flag.
+        If the border of the extract is known, ``reaches_border`` (bool) is as in `time_map`: opportunities beyond the
+        border are missing, too. It is about the way from the origin, with a timetable and `arrival_time` by vehicles
+        that wait nowhere: with measures of floating catchments, people beyond the border who share an opportunity in
+        reach are missing without a flag.
 
     Raises
     ------
@@ -256,7 +257,10 @@ def accessibility(
         check_columns(names)
     needed = _demand(measure, as_table(origins), demand)
     here, there = query.snap(starts), query.snap(ends, is_origin=False)
-    matrix = Matrix(replace(query, needs_length=False), here, there, max(limits), max(1, len(percents)))
+    # People leave the origins, also to arrive at a given time; then vehicles to the border are those of any moment.
+    needs_border = query.transit is not None and border.is_known(query) and not query.is_arrival
+    searched = replace(query, needs_length=False, needs_border=needs_border)
+    matrix = Matrix(searched, here, there, max(limits), max(1, len(percents)))
     passes = Passes(matrix) if executor is None else PassesByWorkers(matrix, executor)
     n_passes = 1 if needed is None else 2 + _CATCHMENTS[measure].with_selection
     with watched(progress, len(starts) * len(ends) * n_passes, "Accessibility", "pair"):
@@ -271,9 +275,11 @@ def accessibility(
     if measure == "nearest":
         names = [f"travel_time_to_{name}" for name in names]
     table = _table(found, here, is_closed, starts.index, starts.geometry, limits, names, percents)
-    if query.transit is None and border.is_known(query):
-        # People leave the origins, also if they arrive at a given time.
-        flagged = border.within(query, border.of_streets(query, here, is_arrival=False), limits)
+    if border.is_known(query):
+        way = border.of_streets(query, here, is_arrival=False)
+        if query.transit is not None:
+            way = border.of_origins(query, here, matrix.to_border)
+        flagged = border.within(query, way, limits)
         table.insert(len(table.columns) - 1, border.COLUMN, flagged.ravel())
         border.warn_of_origins(query, flagged)
     return table

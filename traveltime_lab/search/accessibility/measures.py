@@ -68,6 +68,9 @@ class Matrix:
         Largest travel time in seconds.
     n_layers : int
         Number of percentiles, or 1.
+    to_border : int32 array of shape (n_origins,), optional
+        With a timetable and a departure time, after a pass with `needs_border` of the query: the time between each
+        origin and the border of the extract by vehicles, ms.
     """
 
     query: Query
@@ -75,6 +78,7 @@ class Matrix:
     ends: Snaps
     limit: int
     n_layers: int = 1
+    to_border: Int32Array | None = None
     _kept: list[tuple[int, TimeBlock]] = field(default_factory=list)
     _is_kept: bool = False
 
@@ -93,11 +97,19 @@ class Matrix:
         keeps = again and len(self.starts) * len(self.ends) * self.n_layers <= _MOST_KEPT
         kept: list[tuple[int, TimeBlock]] = []
         for block in self.query.blocks(self.starts, self.ends, self.limit, "auto"):
+            if block.to_border is not None and not self.query.is_arrival:
+                self.note(block.rows, block.to_border)
             for layer, part in self._parts(block):
                 if keeps:
                     kept.append((layer, part))
                 yield layer, part
         self._kept, self._is_kept = kept, keeps
+
+    def note(self, rows: slice, to_border: Int32Array) -> None:
+        """Keep the times to the border of some origins."""
+        if self.to_border is None:
+            self.to_border = np.full(len(self.starts), NEVER, np.int32)
+        self.to_border[rows] = to_border
 
     def nearest(self, columns: IndexArray, k: int) -> tuple[IndexArray, Int64Array] | None:
         """Return the `k` nearest of some opportunities for each origin, None where a matrix is quicker."""

@@ -45,7 +45,7 @@ class _Study:
     version: str
 
     def make(self, part: _Part) -> Any:
-        """Return the result of a step."""
+        """Return the result of a step, and the times to the border if they are searched."""
         if self.version != traveltime_lab.__version__:
             msg = (
                 f"a worker has traveltime_lab {traveltime_lab.__version__}, the calling process has {self.version}; "
@@ -54,7 +54,8 @@ class _Study:
             raise InputError(msg)
         whole = self.matrix
         starts = whole.starts.take(np.arange(part.rows.start, part.rows.stop))
-        return part.step(Matrix(whole.query, starts, whole.ends, whole.limit, whole.n_layers))
+        own = Matrix(whole.query, starts, whole.ends, whole.limit, whole.n_layers)
+        return part.step(own), own.to_border
 
 
 @dataclass
@@ -74,7 +75,9 @@ class PassesByWorkers(Passes):
         cuts = np.linspace(0, n_origins, n_parts + 1).astype(int).tolist()
         parts = [_Part(rows, step_of(rows)) for rows in map(slice, cuts[:-1], cuts[1:])]
         found: dict[_Part, Any] = {}
-        for part, result in made_parts(self._study, parts, self.executor):
+        for part, (result, to_border) in made_parts(self._study, parts, self.executor):
             found[part] = result
+            if to_border is not None:
+                self.matrix.note(part.rows, to_border)
             advance((part.rows.stop - part.rows.start) * n_sites)
         return [found[part] for part in parts]
