@@ -127,7 +127,8 @@ def answer(network: Network, tables: dict[str, gpd.GeoDataFrame], function: str)
 
 
 def test_every_command_is_tried() -> None:
-    assert {each.function for each in COMMANDS} == {*ASKED, "explain"}
+    """Those without points or with an archive have tests of their own."""
+    assert {each.function for each in COMMANDS} == {*ASKED, "explain", "reliability"}
 
 
 @pytest.mark.parametrize("function", ASKED)

@@ -14,16 +14,35 @@ from traveltime_lab.commands.signatures import REQUIRED, Argument, described
 from traveltime_lab.commands.values import kind_of, reader
 from traveltime_lab.errors import InputError
 
-#: Arguments with options of their own: a class each, and what the names of the options begin with.
-_PARTS: Final = {"transportation": ("Transportation", ""), "snapping": ("Snapping", "snapping_")}
-#: Fields that are no options: `type` is ``--transportation``, and the other must have its default.
-_NO_OPTIONS: Final = ("type", "disable_border_crossing")
+#: Arguments with options of their own: a class or function each, and what the names of the options begin with.
+_PARTS: Final = {
+    "transportation": ("Transportation", ""),
+    "snapping": ("Snapping", "snapping_"),
+    "days": ("observed_days", ""),
+}
+#: Fields that are no options: `type` is ``--transportation``, the second must have its default, and the network is that
+#: of the search.
+_NO_OPTIONS: Final = ("type", "disable_border_crossing", "network")
+#: Texts of options that must be given.
+_REQUIRED_TEXTS: Final = {
+    "departure_time": "Time of day of the departures, as ISO 8601 with any date, in the time zone of the network if it "
+    "has none, or weekday_morning, which is 8:00. Given several times, or as START/END/EVERY such as "
+    "2026-03-02T07:00/2026-03-02T09:00/15min, it is several departures a day.",
+}
+_DATES_TEXT: Final = (
+    "Days of the archive to search, such as 2026-03-02,2026-03-04, or FIRST/LAST. By default all of them."
+)
 _POINTS_TEXT: Final = "file of points, or LNG,LAT"
 _TEXTS: Final = {
     "transportation": "Type of transportation, such as walking, driving or public_transport.",
     "departure_time": "ISO 8601, in the time zone of the network if it has none, or weekday_morning. Required for "
     "types with a timetable.",
     "arrival_time": "Instead of --departure-time.",
+    "archive": "Folder, zip or tar file, or single file, with snapshots of updates of trips (Protocol Buffers, JSON) "
+    "or tables of observed stop times (Parquet, CSV). Given several times, it is one archive of several parts. "
+    "NAME=PATH is the archive of the GTFS feed of this name.",
+    "columns": "Names of columns of tables by their content, such as trip_id, as a JSON object; needed where they are "
+    "not among those that are found without.",
     "pairs": "all combines all origins with all destinations, aligned the first with the first and so on; or a .csv "
     "file with the columns origin and destination.",
 }
@@ -95,10 +114,17 @@ def add_argument(command: Any, argument: Argument) -> None:
         return
     if {"Progress", "Executor"} & kind.single:
         return
-    if "PointsLike" in kind.single:
-        command.add_argument(name, metavar=name.upper(), help=_POINTS_TEXT)
+    if takes_points(argument):
+        if argument.is_keyword:
+            text = f"{plain(argument.text)} A {_POINTS_TEXT}."
+            command.add_argument(f"--{name}", metavar="POINTS", default=argparse.SUPPRESS, help=escaped(text))
+        elif argument.default is REQUIRED:
+            command.add_argument(name, metavar=name.upper(), help=_POINTS_TEXT)
+        else:
+            command.add_argument(name, metavar=name.upper(), nargs="?", default=argparse.SUPPRESS, help=_POINTS_TEXT)
         return
-    text = _TEXTS.get(name) or plain(argument.text)
+    is_required = argument.default is REQUIRED
+    text = (is_required and _REQUIRED_TEXTS.get(name)) or _TEXTS.get(name) or plain(argument.text)
     if argument.default not in (REQUIRED, None, (), "", False, True):
         default = argument.default if isinstance(argument.default, tuple) else (argument.default,)
         text = f"{text} Default: {','.join(map(str, default))}."
@@ -114,7 +140,9 @@ def add_argument(command: Any, argument: Argument) -> None:
         how = {"help": how["help"], "metavar": letter}
         if argument.annotation == MOMENTS[0]:
             how["action"] = Moments
-            how["help"] += _SEVERAL if name == "departure_time" else ""
+            how["help"] += _SEVERAL if name == "departure_time" and not is_required else ""
+    elif name == "archive":
+        how = {"help": how["help"], "metavar": "PATH", "action": "append"}
     if not argument.is_keyword:
         command.add_argument(name, **{**how, "metavar": name.upper()})
         return
@@ -125,11 +153,16 @@ def add_argument(command: Any, argument: Argument) -> None:
         option = f"no-{option}" if is_on else option
         text = f"Do not {text[0].lower()}{text[1:]}" if is_on else text
         how = {"help": escaped(text), "action": f"store_{'false' if is_on else 'true'}", "default": argparse.SUPPRESS}
-    command.add_argument(f"--{option}", dest=name, required=argument.default is REQUIRED, **how)
+    command.add_argument(f"--{option}", dest=name, required=is_required, **how)
+
+
+def takes_points(argument: Argument) -> bool:
+    """Return whether an argument is a table of points."""
+    return "PointsLike" in kind_of(argument.annotation).single
 
 
 def add_parts(command: Any, name: str) -> None:
-    """Add the options of ``transportation`` or ``snapping``, in a group; nothing for another argument."""
+    """Add the options of ``transportation``, ``snapping`` or ``days``, in a group; nothing for another argument."""
     if name not in _PARTS:
         return
     of, begin = _PARTS[name]
@@ -137,10 +170,12 @@ def add_parts(command: Any, name: str) -> None:
     for field in described(of).arguments:
         if field.name not in _NO_OPTIONS:
             add_argument(group, Argument(f"{begin}{field.name}", field.annotation, field.default, True, field.text))
+    if name == "days":
+        group.add_argument("--dates", metavar="DATE,...", help=_DATES_TEXT)
 
 
 def parts_of(options: argparse.Namespace) -> dict[str, Any]:
-    """Return the arguments ``transportation`` and ``snapping`` that options stand for, if any of them is given."""
+    """Return the arguments ``transportation``, ``snapping`` and ``days`` for which options are given."""
     found = {}
     for name, (of, begin) in _PARTS.items():
         fields = [field.name for field in described(of).arguments if field.name not in _NO_OPTIONS]

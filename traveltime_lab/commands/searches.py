@@ -11,11 +11,12 @@ import argparse
 import contextlib
 import sys
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from traveltime_lab.commands.days import days_of
 from traveltime_lab.commands.options import (
     MOMENTS,
     add_argument,
@@ -26,6 +27,7 @@ from traveltime_lab.commands.options import (
     refuse_inputs,
     shorten_usage,
     take_negative_numbers,
+    takes_points,
 )
 from traveltime_lab.commands.point_options import add_point_options, point_options
 from traveltime_lab.commands.signatures import described
@@ -51,16 +53,25 @@ class _Command:
         Format that it writes to stdout by default.
     is_points : bool
         Whether the geometries of its result are points.
+    geometry_of : str
+        Name of an argument without which its result has no geometry; empty if there is none.
     """
 
     function: str
     form: str = "csv"
     is_points: bool = False
+    geometry_of: str = ""
 
     @property
     def name(self) -> str:
         """The name on the command line."""
         return self.function.replace("_", "-")
+
+    def has_geometry(self, given: Mapping[str, Any]) -> bool:
+        """Return whether the result has a geometry, given the arguments."""
+        if self.geometry_of and self.geometry_of not in given:
+            return False
+        return given.get("geometry", True) is True and given.get("form") in (None, "pairs", "summary")
 
 
 #: Every search with a network that takes points or texts. Others take tables that searches have returned.
@@ -71,6 +82,7 @@ COMMANDS: Final = (
     _Command("routes", "geojson"),
     _Command("nearest", is_points=True),
     _Command("accessibility", is_points=True),
+    _Command("reliability", is_points=True, geometry_of="opportunities"),
     _Command("h3_cells"),
     _Command("geohash_cells"),
     _Command("snap", is_points=True),
@@ -79,6 +91,8 @@ COMMANDS: Final = (
     _Command("explain", "text"),
 )
 
+#: Files of points that a command reads at most.
+_MOST_FILES: Final = 2
 _POINTS: Final = """\
 Points are read from GeoParquet, GeoPackage and other formats of GDAL, or from .csv and .parquet
 files with the columns lng and lat, or others (--lng, --lat); one point may be written LNG,LAT.
@@ -104,7 +118,7 @@ def add_searches(commands: Any, network_of: Callable[[str], Network]) -> None:
         function = described(each.function)
         summary = plain(function.summary)
         short = summary.removeprefix("Return ").rstrip(".")
-        points = [argument.name for argument in function.arguments if argument.annotation == "PointsLike"]
+        points = [argument.name for argument in function.arguments if takes_points(argument)]
         same = f"The function {each.function} of the library does the same."
         command = commands.add_parser(
             each.name,
@@ -116,11 +130,13 @@ def add_searches(commands: Any, network_of: Callable[[str], Network]) -> None:
         command.add_argument("network", metavar="NETWORK", help="a saved network, an OSM file or a sample")
         take_negative_numbers(command)
         moments = [argument for argument in function.arguments if argument.annotation in MOMENTS]
-        moment = command.add_mutually_exclusive_group() if moments else command
+        # Options of which one excludes the others cannot be required.
+        is_choice = len(moments) > 1
+        moment = command.add_mutually_exclusive_group() if is_choice else command
         for argument in function.arguments:
             add_argument(moment if argument in moments else command, argument)
         if points:
-            add_point_options(command, len(points))
+            add_point_options(command, min(len(points), _MOST_FILES))
         if each.form != "text":
             _add_writing(command, each)
         command.add_argument("--quiet", action="store_true", help="no progress")
@@ -152,22 +168,26 @@ def _run(options: argparse.Namespace) -> None:
     given = {item.name: getattr(options, item.name) for item in every if hasattr(options, item.name)}
     out = getattr(options, "out", None)
     if each.form != "text":
-        has_geometry = given.get("geometry", True) and given.get("form", "pairs") == "pairs"
-        tables.check_out(out, options.format, has_geometry=has_geometry)  # before the search, not after
-    names = [item.name for item in every if item.annotation == "PointsLike"]
+        # before the search, not after
+        tables.check_out(out, options.format, has_geometry=each.has_geometry(given))
+    names = [item.name for item in every if takes_points(item) and item.name in given]
     if out is not None:
         network = options.network
-        refuse_inputs(out, [network, network.partition("=")[2], given.get("pairs"), *(given[name] for name in names)])
+        archives = [path for text in getattr(options, "archive", ()) for path in (text, text.partition("=")[2])]
+        points = [given[name] for name in names]
+        refuse_inputs(out, [network, network.partition("=")[2], given.get("pairs"), *points, *archives])
     # The geometry of a pair is its route if that is among the properties, otherwise its destination.
     is_points = each.is_points and "route" not in given.get("properties", ())
     given |= _points(options, names, given)
     given |= parts_of(options)
-    if given.get("pairs", "all") not in ("all", "aligned"):
+    if given.get("pairs", "all") not in ("all", "aligned") and "destinations" in given:
         given["pairs"] = _pairs(given["pairs"], given)
     if any(item.name == "progress" for item in every):
         given["progress"] = not options.quiet and sys.stderr.isatty()
     given["network"] = options.network_of(options.network)
     with _warnings_shown():
+        if "days" in given:
+            given["days"] = days_of(given["network"], given["days"], options.dates)
         result = getattr(tl, each.function)(**given)
     if each.form == "text":
         print(result)

@@ -45,6 +45,7 @@ class Kind:
         """The placeholder of a value in usage lines."""
         names = self.single | self.several
         one = "TEXT" if "str" in names else "N" if "int" in names else "X" if "float" in names else "LNG,LAT"
+        one = "JSON" if names <= {"Mapping", "None"} else one
         return f"{one},..." if self.several else one
 
 
@@ -95,6 +96,7 @@ def _one(text: str, names: frozenset[str]) -> Any:
     if "str" in names:
         return text
     what = "a whole number" if "int" in names else "a number" if "float" in names else "LNG,LAT"
+    what = "JSON" if names <= {"Mapping", "None"} else what
     raise argparse.ArgumentTypeError(f"must be {what}; got {text!r}")
 
 

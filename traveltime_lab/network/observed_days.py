@@ -9,7 +9,7 @@ import datetime as dt
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pandas as pd
 
@@ -343,8 +343,8 @@ def observed_days(
     archive: Any,
     *,
     columns: Mapping[str, str] | None = None,
-    gaps: str = "interpolate",
-    unobserved: str = "planned",
+    gaps: Literal["interpolate", "planned", "drop", "propagate"] = "interpolate",
+    unobserved: Literal["planned", "drop"] = "planned",
     max_delay: int = MOST_OFF_S,
     feed: str | None = None,
 ) -> ObservedDays:

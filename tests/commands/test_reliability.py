@@ -1,0 +1,140 @@
+"""The command ``reliability``: each file is what the function returns for the days that its options stand for."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import geopandas as gpd
+import pandas as pd
+import pytest
+
+import traveltime_lab as tl
+from traveltime_lab import cli
+from traveltime_lab.network.network import Network
+
+DATES = ("2019-05-14", "2019-05-15", "2019-05-16")
+HOW = ["--travel-time", "3600", "--departure-time", "2019-05-14T08:00", "--window", "300", "--quiet"]
+MORNING = {"travel_time": 3600, "departure_time": "2019-05-14T08:00", "window": 300}
+
+
+@pytest.fixture(autouse=True)
+def loaded(porto_alegre: Network, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The network is loaded already."""
+    monkeypatch.setattr(cli, "_named_network", lambda text: (text, porto_alegre))
+
+
+@pytest.fixture(scope="module")
+def archive(porto_alegre: Network, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three days, on each of which other trips are late, in one table a day."""
+    folder = tmp_path_factory.mktemp("archive")
+    trips = porto_alegre.trips_frame(date=DATES[0]).trip_id
+    for k, date in enumerate(DATES):
+        late = {"trip_id": trips.iloc[k::3], "date": date, "stop_sequence": 1, "departure_delay": 240 * (k + 1)}
+        pd.DataFrame(late).to_csv(folder / f"{date}.csv", index=False)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def places(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, gpd.GeoDataFrame]:
+    table = tl.sample_points("porto_alegre").iloc[:4].assign(jobs=[5, 0, 7, 20]).rename_axis(index="id")
+    path = tmp_path_factory.mktemp("places") / "places.gpkg"
+    table.reset_index().to_file(path)
+    return path, table
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> pd.DataFrame:
+    assert cli.main(["reliability", "city.network", *map(str, arguments), *HOW]) == 0
+    return pd.read_csv(io.StringIO(capsys.readouterr().out))
+
+
+def test_pairs(
+    porto_alegre: Network, archive: Path, places: tuple[Path, gpd.GeoDataFrame], tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    path, table = places
+    given = [path, path, "--archive", archive, "--percentiles", "50,90"]
+    days = tl.observed_days(porto_alegre, archive)
+    expected = tl.reliability(porto_alegre, days, table, table, percentiles=[50, 90], **MORNING)
+    found = run(capsys, *given)
+    assert expected["n_days"].eq(3).all() and (expected["planned_p90"] != expected["observed_p90"]).any()
+    pd.testing.assert_frame_equal(found, pd.read_csv(io.StringIO(expected.to_csv(index=False))))
+    out = tmp_path / "times.parquet"
+    assert cli.main(["reliability", "city.network", *map(str, given), *HOW, "--out", str(out)]) == 0
+    pd.testing.assert_frame_equal(pd.read_parquet(out), expected, check_dtype=False)
+    assert tl.receipt(out)["answer"] == tl.receipt(expected)["answer"]
+    assert capsys.readouterr().out == f"Saved: {len(expected)} rows: {out}\n"
+    each = tl.reliability(porto_alegre, days, table, table, form="departures", **MORNING)
+    assert len(run(capsys, path, path, "--archive", archive, "--form", "departures")) == len(each)
+
+
+def test_opportunities_have_a_geometry(
+    porto_alegre: Network, archive: Path, places: tuple[Path, gpd.GeoDataFrame], tmp_path: Path
+) -> None:
+    path, table = places
+    out = tmp_path / "reach.gpkg"
+    given = [path, "--opportunities", path, "--values", "jobs", "--archive", archive, "--gaps", "planned"]
+    assert cli.main(["reliability", "city.network", *map(str, given), *HOW, "--out", str(out)]) == 0
+    days = tl.observed_days(porto_alegre, archive, gaps="planned")
+    expected = tl.reliability(porto_alegre, days, table, opportunities=table, values="jobs", **MORNING)
+    found = gpd.read_file(out)
+    assert found.geometry.geom_equals_exact(expected.geometry, 1e-12, align=False).all()
+    assert found["jobs_realizable_p80"].tolist() == expected["jobs_realizable_p80"].tolist()
+
+
+def test_days_and_archives(
+    porto_alegre: Network, archive: Path, places: tuple[Path, gpd.GeoDataFrame], capsys: pytest.CaptureFixture[str]
+) -> None:
+    pair = places[0], "-51.2278,-30.0276"
+    whole = tl.observed_days(porto_alegre, archive)
+    for dates, chosen in ((f"{DATES[0]},{DATES[2]}", DATES[::2]), (f"{DATES[1]}/2019-12-31", DATES[1:])):
+        found = run(capsys, *pair, "--archive", archive, "--dates", dates)
+        expected = tl.reliability(
+            porto_alegre, whole.select(chosen), places[1], (-51.2278, -30.0276), **MORNING
+        )  # fmt: skip
+        assert found["n_days"].tolist() == expected["n_days"].tolist() == [2] * 4
+        assert found["realizable_p95"].tolist() == expected["realizable_p95"].tolist()
+    parts = [text for date in DATES[:2] for text in ("--archive", archive / f"{date}.csv")]
+    assert run(capsys, *pair, *parts)["n_days"].tolist() == [2] * 4
+    feed = porto_alegre.timetable.feeds["name"].iloc[0]
+    named = [text for date in DATES[:2] for text in ("--archive", f"{feed}={archive / date}.csv")]
+    assert run(capsys, *pair, *named).equals(run(capsys, *pair, *parts))
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (["--archive", "none.csv"], "none.csv"),
+        (["--archive", "{archive}", "--dates", "yesterday"], "--dates must be DATE,... or FIRST/LAST"),
+        (["--archive", "{archive}", "--dates", "2019-05-20"], "no observations"),
+        (["--archive", "{archive}", "--dates", "2019-05-20/2019-05-22"], "has 2019-05-20/2019-05-22, of which"),
+        (["--archive", "x={archive}", "--archive", "{archive}"], "--archive must be PATH, or NAME=PATH each time"),
+        (["--archive", "{archive}", "--feed", "beauty"], "beauty"),
+        (["--archive", "{archive}", "--columns", '{"beauty": "x"}'], "beauty"),
+        (["--archive", "{archive}", "--transportation", "walking"], "reliability needs a timetable"),
+        (["--archive", "{archive}", "--format", "geojson"], "no geometry, which GeoJSON needs"),
+        (["--archive", "{archive}", "--opportunities", "{places}"], "give destinations, for travel times of pairs, or"),
+        (["--archive", "{archive}/2019-05-14.csv", "--out", "{archive}/2019-05-14.csv"], "file that the command reads"),
+    ],
+)  # fmt: skip
+def test_errors(
+    more: list[str], words: str, archive: Path, places: tuple[Path, gpd.GeoDataFrame],
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    given = [text.replace("{archive}", str(archive)).replace("{places}", str(places[0])) for text in more]
+    before = {path: path.read_bytes() for path in archive.iterdir()}
+    assert cli.main(["reliability", "city.network", *[str(places[0])] * 2, *given, *HOW]) == 1
+    captured = capsys.readouterr()
+    assert captured.err.startswith("traveltime-lab: ") and words in captured.err.splitlines()[-1]
+    assert captured.out == "" and {path: path.read_bytes() for path in archive.iterdir()} == before
+
+
+def test_what_is_required(archive: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for more in (HOW, ["--archive", str(archive), *HOW[:2]]):
+        with pytest.raises(SystemExit) as caught:
+            cli.main(["reliability", "city.network", "-51.2,-30", "-51.2,-30", *more])
+        assert caught.value.code == 2
+    usage = "usage: traveltime-lab reliability NETWORK ORIGINS --departure-time TIME --travel-time S --archive PATH"
+    assert usage in capsys.readouterr().err
+    assert cli.main(["reliability", "city.network", "-51.2,-30", "--archive", str(archive), *HOW]) == 1
+    assert "got neither" in capsys.readouterr().err
