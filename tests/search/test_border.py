@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import warnings
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -160,6 +161,25 @@ def test_areas_of_a_city_that_differ_are_flagged(shared_data: Path, mode: str, l
         assert not (differs & ~np.array(flags(found))).any()
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("end", ["departure_time", "arrival_time"])
+def test_trips_in_a_city_that_differ_are_flagged(shared_data: Path, end: str) -> None:
+    files = {"osm": shared_data / "milan" / "osm.pbf", "gtfs": shared_data / "milan" / "gtfs.zip"}
+    city, dice = tl.build_network(**files), np.random.default_rng(11)
+    box = (9.19 - 0.02, 45.464 - 0.02, 9.19 + 0.03, 45.464 + 0.03)
+    part = tl.build_network(**files, bounds=box)
+    points = gpd.GeoSeries.from_xy(dice.uniform(box[0], box[2], 60), dice.uniform(box[1], box[3], 60), crs=4326)
+    asked = {
+        "travel_time": 2400, "transportation": "public_transport", end: "2014-10-28T08:30",
+        "properties": ["travel_time", "reaches_border"],
+    }  # fmt: skip
+    found, expected = (tl.time_filter(each, points.iloc[:30], points.iloc[30:], **asked) for each in (part, city))
+    differs = (found["travel_time"].fillna(-1) != expected["travel_time"].fillna(-1)).to_numpy()
+    assert differs.any()
+    assert not (differs & ~np.array(flags(found))).any()
+    assert not all(flags(found))
+
+
 @pytest.mark.parametrize("shortest", [True, False])
 def test_areas_by_distance(town: Path, whole: Network, searched: Any, shortest: bool) -> None:
     box = (*place(4.7, 4.7), *place(20.3, 20.3))
@@ -252,6 +272,61 @@ def test_flags_of_trips(town: Path, end: str, box: Bounds, seed: int) -> None:
     clear = np.abs(gap) > 0.1
     assert found.reaches_border is not None
     assert (found.reaches_border == ((gap <= 0.0) | is_uncertain))[clear | is_uncertain].all()
+
+
+@pytest.mark.parametrize(("mode", "limit"), [("public_transport", 900), ("driving+public_transport", 600)])
+@pytest.mark.parametrize("end", ["departure_time", "arrival_time"])
+@settings(max_examples=3, phases=[Phase.generate])
+@given(box=boxes, seed=st.integers(0, 99))
+def test_accessibility_that_differs_is_flagged(
+    town: Path, whole: Network, mode: str, limit: int, end: str, box: Bounds, seed: int
+) -> None:
+    dice = np.random.default_rng(seed)
+    homes = gpd.GeoSeries.from_xy(dice.uniform(box[0], box[2], 12), dice.uniform(box[1], box[3], 12), crs=4326)
+    shops = gpd.GeoSeries.from_xy(*(dice.uniform(0.5, place(SIDE, 0)[0], 60) for _ in range(2)), crs=4326)
+    asked = {"travel_time": [limit // 2, limit], "transportation": mode, end: "2026-03-03T08:20"}
+    part = built(town, box, has_buses=True)
+    found, expected = (tl.accessibility(each, homes, shops, **asked) for each in (part, whole))
+    same = found["opportunities"] == expected["opportunities"]
+    assert (same | np.array(flags(found))).all()
+    with ThreadPoolExecutor(2) as executor:
+        pd.testing.assert_frame_equal(found, tl.accessibility(part, homes, shops, executor=executor, **asked))
+
+
+def test_flags_of_trips_are_the_same_by_every_way(town: Path, tmp_path: Path) -> None:
+    """Chosen pairs, several moments, lengths and saved networks; a change of the timetable has flags of its own."""
+    part = built(town, (*place(5.5, 5.5), *place(20.5, 20.5)), has_buses=True)
+    dice = np.random.default_rng(2)
+    places = gpd.GeoSeries.from_xy(*(dice.uniform(0.5055, 0.5205, 40) for _ in range(2)), crs=4326)
+    homes, shops = places.iloc[:20], places.iloc[20:]
+    asked = {"travel_time": 900, "transportation": "public_transport", "properties": ["travel_time", "reaches_border"]}
+    moments = [f"2026-03-03T08:{minute:02}" for minute in (5, 20, 35)]
+    for end in ("departure_time", "arrival_time"):
+        each = [tl.time_filter(part, homes, shops, **asked, **{end: moment}) for moment in moments]
+        assert 0 < sum(sum(flags(table)) for table in each) < 3 * 400
+        several = tl.time_filter(part, homes, shops, **asked, **{end: moments})
+        assert flags(several) == [flag for table in each for flag in flags(table)]
+        window = tl.time_filter(part, homes, shops, window=600, percentiles=[50], **asked, **{end: moments[1]})
+        chosen = pd.DataFrame({"origin": homes.index[[3, 0, 3]], "destination": shops.index[[1, 5, 0]]})
+        for more, table in (({}, each[1]), ({"window": 600, "percentiles": [50]}, window)):
+            some = tl.time_filter(part, homes, shops, pairs=chosen, **more, **asked, **{end: moments[1]})
+            assert flags(some) == [flags(table)[k] for k in (3 * 20 + 1, 5, 3 * 20)]
+            long = tl.time_filter(
+                part, homes, shops, pairs=chosen, **more, **{end: moments[1]},
+                **asked | {"properties": ["travel_time", "distance", "reaches_border"]},
+            )  # fmt: skip
+            assert flags(long) == flags(some)
+        again = tl.load_network(part.save(tmp_path / "town.network"))
+        assert flags(tl.time_filter(again, homes, shops, **asked, **{end: moments[1]})) == flags(each[1])
+        without = part.with_changes(tl.RemoveRoutes("R"))
+        walked = tl.time_filter(without, homes, shops, **asked, **{end: moments[1]})
+        assert any(flags(walked)) and flags(walked) != flags(each[1])
+    for headways in ("average", "random"):
+        means = {"type": "public_transport", "headways": headways}
+        same = tl.time_filter(
+            part, homes, shops, window=600, departure_time=moments[1], **asked | {"transportation": means}
+        )  # fmt: skip
+        assert same["reaches_border"].notna().all()
 
 
 def test_pairs_are_flagged_on_request(town: Path) -> None:
@@ -462,6 +537,23 @@ def test_sides_of_large_boxes(box: Bounds, centre: float, gap_deg: float) -> Non
     assert (len(places) > 0) == (gap_deg == 0.5)
     assert (np.abs(places[:, 0]) < 70e3).all()
     assert not len(places) or np.ptp(inwards) == 1.0
+
+
+@given(
+    west=st.floats(-180, 180), width=st.floats(0.001, 300), south=st.floats(-89, 88), height=st.floats(0.001, 100),
+    seed=st.integers(0, 99),
+)  # fmt: skip
+def test_points_deep_in_a_box(west: float, width: float, south: float, height: float, seed: int) -> None:
+    """The quick test is never wrong: slow twin, the distance to the border."""
+    east, north, dice = west + width, min(south + height, 89.5), np.random.default_rng(seed)
+    east -= 360.0 * (east > 180.0)
+    frame = LocalFrame(west + width / 2.0 - 360.0 * (west + width / 2.0 > 180.0), (south + north) / 2.0)
+    border = LocalBorder.of(Extent("bounds", (west, south, east, north)), frame)
+    lng = west + width * dice.uniform(-0.2, 1.2, 50)
+    lng, lat = (lng + 180.0) % 360.0 - 180.0, np.clip(dice.uniform(south, north, 50), -89.5, 89.5)
+    metres = 10.0 ** dice.uniform(0, 6, 50)
+    deeper = border.is_deeper(lng, lat, metres)
+    assert (border.gap_m(lng, lat, np.inf)[deeper] > metres[deeper]).all()
 
 
 GRID = {100 * column + row: place(column, row) for column in range(12) for row in range(12)}

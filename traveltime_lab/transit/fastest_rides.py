@@ -2,7 +2,7 @@
 The fastest ways between stops by vehicles that are there when they are needed, whatever the moment.
 
 They bound journeys of any moment from below: each hop of a line takes as long as on its fastest trip, changes take the
-time of their walk, and nobody waits.
+time of their walk, and there are no waits.
 """
 
 from __future__ import annotations

@@ -385,7 +385,7 @@ def pair_labels(
     labels : int64 array of shape (n_pairs,)
     spread : Spread, optional
     to_border : int32 array of shape (n_near,), optional
-        Of all points of the search side.
+        Times of `Block.to_border` for all points of the search side.
     """
     near_of = pairs.destination_of if query.is_arrival else pairs.origin_of
     labels = np.full(near_of.size, UNREACHED, np.int64)
