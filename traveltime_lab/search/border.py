@@ -124,7 +124,11 @@ def within(query: Query, way: FloatArray, limits: Sequence[int], more: float = 0
 
 
 def _both(query: Query, pairs: Pairs, to_border: Int32Array | None) -> tuple[FloatArray, FloatArray]:
-    """Return the ways from origins to the border, and from there to destinations, of points that are certain."""
+    """
+    Return the ways from origins to the border, and from there to destinations.
+
+    They say nothing about points whose nearest street may be missing; see `_are_uncertain`.
+    """
     if query.transit is None:
         leave, enter = (
             border.times_to_border(

@@ -46,12 +46,7 @@ _FASTEST_MPS = Derived[None, float]("fastest street")
 
 
 def label_blocks(
-    query: TransitQuery,
-    origins: Snaps,
-    destinations: Snaps,
-    *,
-    with_length: bool = False,
-    with_border: bool = False,
+    query: TransitQuery, origins: Snaps, destinations: Snaps, *, with_length: bool = False, with_border: bool = False
 ) -> Iterator[matrix.Block]:
     """
     Yield the labels of all pairs, in blocks of whole rows (departures) or whole columns (arrivals).
