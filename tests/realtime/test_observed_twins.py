@@ -243,9 +243,8 @@ def test_trips_without_observations_are_dropped(seed: int, tmp_path: Path) -> No
 def test_equals_feeds_edited_by_hand(tmp_path: Path) -> None:
     counts: Counter[str] = Counter()
     for seed in range(1000, 1100):
-        for gaps in ("interpolate", "planned", "drop"):
-            counts += compare(seed, gaps, "planned", tmp_path)
-    assert counts["different"] > 500
+        counts += compare(seed, ("interpolate", "planned", "drop")[seed % 3], "planned", tmp_path)
+    assert counts["different"] > 150
 
 
 def test_the_longest_part_in_order() -> None:

@@ -79,7 +79,7 @@ def test_equals_a_feed_edited_by_hand(seed: int, tmp_path: Path, monkeypatch: py
 @pytest.mark.slow
 def test_equals_feeds_edited_by_hand(tmp_path: Path) -> None:
     n, n_closed, relations = 0, 0, Counter[str]()
-    for seed in range(1000, 1300):
+    for seed in range(1000, 1100):
         dice = random.Random(seed)
         tables = twin.random_feed(dice)
         updates, alerts = twin.random_updates(tables, dice), twin.random_alerts(tables, dice)
@@ -87,9 +87,9 @@ def test_equals_feeds_edited_by_hand(tmp_path: Path) -> None:
         n_closed += len(alerts) - int((report.alerts["result"] == "closes no call of the timetable").sum())
         n += n_differ
         relations.update(report.trips.loc[report.trips["applied"], "relationship"])
-    assert n > 1000
-    assert n_closed > 100
+    assert n > 300
+    assert n_closed > 30
     assert {*relations} == {
         "SCHEDULED", "ADDED", "NEW", "UNSCHEDULED", "CANCELED", "DELETED", "REPLACEMENT", "DUPLICATED",
     }  # fmt: skip
-    assert min(relations.values()) > 50
+    assert min(relations.values()) > 15
