@@ -33,6 +33,7 @@ from tests.support import ROOT, towns
 from tests.support.door import PAIR, coords
 from tests.support.logs import messages
 from tests.support.worlds import at
+from traveltime_lab import cli
 from traveltime_lab.realtime.json_messages import to_bytes
 from traveltime_lab.realtime.schema import PLACES
 from traveltime_lab.server import live, live_readers
@@ -992,11 +993,10 @@ def test_how_the_command_spells_them() -> None:
 
 @pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="ends processes by signals")
 @pytest.mark.slow
-def test_the_command(planned: tl.Network, tmp_path: Path) -> None:
+def test_the_command(planned: tl.Network, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     planned.save(tmp_path / "town.network")
     put(tmp_path / "trips.json", late(60, int(time.time())))
-    command = [sys.executable, "-m", "traveltime_lab", "serve", str(tmp_path / "town.network"), "--port", "0"]
-    command += ["--credentials", "a:b", "--updates"]
+    command = ["serve", str(tmp_path / "town.network"), "--port", "0", "--credentials", "a:b", "--updates"]
     for wrong, text in (
         ((f"toun={tmp_path}",), "called 'toun'; there are 'town'"),
         (("x", "--every", "0"), "--every must be positive"),
@@ -1004,17 +1004,16 @@ def test_the_command(planned: tl.Network, tmp_path: Path) -> None:
         (("x", "--max-age", "nan"), "--max-age must be positive"),
         (("http://127.0.0.1:1/x", "--every", "0.5"), "every must be at least 1 second"),
     ):
-        done = subprocess.run([*command, *wrong], cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
-        assert done.returncode == 1 and text in done.stderr, done.stderr
+        assert cli.main([*command, *wrong]) == 1
+        assert text in capsys.readouterr().err
     for wrong, text in (
         (("--every", "5"), "--every needs --updates"),
         (("--max-age", "5"), "--max-age needs --updates"),
     ):
-        bare = [*command[: command.index("--updates")], *wrong]
-        done = subprocess.run(bare, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
-        assert done.returncode == 1 and text in done.stderr, done.stderr
+        assert cli.main([*command[: command.index("--updates")], *wrong]) == 1
+        assert text in capsys.readouterr().err
     with subprocess.Popen(
-        [*command, f"town={tmp_path / 'trips.json'}", "--every", "0.1"],
+        [sys.executable, "-m", "traveltime_lab", *command, f"town={tmp_path / 'trips.json'}", "--every", "0.1"],
         cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     ) as process:  # fmt: skip
         assert process.stdout is not None
