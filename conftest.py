@@ -26,6 +26,20 @@ os.environ.setdefault("TRAVELTIME_LAB_PROGRESS", "0")
 
 #: A process takes up to 1.5 GB.
 MOST_WORKERS = 4
+#: Files that take longest. They begin first, so that no process is left alone with one of them at the end.
+LONGEST = (
+    "tests/maps/test_browser.py",
+    "tests/server/test_page_in_browser.py",
+    "tests/test_mutations.py",
+    "tests/kernels/test_ready.py",
+    "tests/docs/test_site.py",
+    "tests/server/test_options.py",
+    "tests/test_forks.py",
+    "tests/network/test_saved_files.py",
+    "tests/transit/test_lengths.py",
+    "tests/scenarios/test_steps.py",
+    "tests/streets/test_street_searches.py",
+)
 #: Marks that a file gives to its tests by name, as `pytest.mark.slow`.
 MARKS = ("quick", "slow", "cities", "mutations", "solr")
 
@@ -170,14 +184,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Start with the file that takes longest, and end with the notebooks, which are short."""
+    """Start with the files that take longest, and end with the notebooks, which are short."""
     for item in items:
         for mark in MARKS:
             if item.get_closest_marker(mark) and not _names_mark(item.path, mark):
                 raise pytest.UsageError(f"{item.path.name} does not name pytest.mark.{mark}: -m {mark} would miss it")
     if "PYTEST_XDIST_WORKER" in os.environ:  # all of which have to have the same order
         items.sort(key=lambda item: (item.path.suffix == ".ipynb", item.path.parts))
-    items.sort(key=lambda item: item.path.name != "test_browser.py")
+        place = {path: i for i, path in enumerate(LONGEST)}
+        items.sort(key=lambda item: place.get(item.nodeid.partition("::")[0], len(place)))
     times = config.getoption("more_examples")
     if times > 1:
         functions = {getattr(item, "function", None) for item in items}

@@ -124,6 +124,12 @@ def test_the_changelog_names_public_names_only() -> None:
     assert not unknown, f"{unknown} are not public"
 
 
+def test_the_files_that_begin_first_are_there() -> None:
+    longest = root_conftest().LONGEST
+    assert len(longest) == len(set(longest))
+    assert [path for path in longest if not (ROOT / path).is_file()] == []
+
+
 def test_examples_do_not_depend_on_loaded_modules(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
