@@ -34,7 +34,7 @@ DAY = dt.date(2026, 3, 3)
 MIDNIGHT = int(dt.datetime(2026, 3, 3, tzinfo=dt.UTC).timestamp())
 #: The interval of the tables, in seconds after midnight.
 FIRST, LAST = 6 * 3600, 14 * 3600
-SEEDS = range(40)
+SEEDS = range(25)
 
 
 def read(folder: Path, world: World) -> Timetable:
@@ -118,7 +118,7 @@ class TestAverage:
                     within = {stop: time for stop, time in expected.items() if abs(time - moment) <= 4 * 3600}
                     assert labels(row, moment, sign) == within
                     n_reached += len(within)
-        assert n_reached > 500
+        assert n_reached > 300
 
     def test_departures_and_arrivals_are_dual(self, tmp_path: Path) -> None:
         options, n_pairs = TransitOptions(4 * 3_600_000), 0
@@ -138,7 +138,7 @@ class TestAverage:
                 again = int(search.stop_times_by_moment((here, none), [moment + ms - back], options)[0, end])
                 assert again == back
                 n_pairs += 1
-        assert n_pairs > 300
+        assert n_pairs > 180
 
     @pytest.mark.parametrize("is_arrival", [False, True])
     def test_legs_lead_there_in_time(self, tmp_path: Path, is_arrival: bool) -> None:
@@ -178,7 +178,7 @@ class TestAverage:
                     off, on = int(journeys.alight_stop[a]), int(journeys.board_stop[b])
                     walk = 0 if off == on else world.walks[off, on]
                     assert journeys.departure[b] - journeys.arrival[a] >= walk * 1000
-        assert n_legs > 100
+        assert n_legs > 60
 
 
 def average_search(timetable: Timetable) -> AverageSearch:
