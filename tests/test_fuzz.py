@@ -6,7 +6,7 @@ builtin error that a caller would expect: InputError and DataError are ValueErro
 FileNotFoundError, FileAccessError and ServiceError are OSErrors, MissingDependencyError is an ImportError and
 UnsupportedError a NotImplementedError. Anything else fails, and so does a call that takes too long.
 
-The tests draw 20,000 of all pairs of an argument and a value; half of them are among the slow tests. The long run,
+The tests draw 20,000 of all pairs of an argument and a value; three quarters are among the slow tests. The long run,
 which a variable asks for, tries all of them first, and then values in several places at once::
 
     TRAVELTIME_LAB_FUZZ_CASES=100000 python -m pytest -n auto -m "slow or not slow" tests/test_fuzz.py
@@ -225,6 +225,12 @@ def snapped(world: World) -> Callable[..., Any]:
     return ask
 
 
+@functools.lru_cache(1)
+def a_map(world: World) -> tl.TravelTimeMap:
+    """Return a map that no call changes."""
+    return tl.TravelTimeMap(world.network, world.home, folder=world.folder)
+
+
 def on_a_map(name: str) -> Callable[[World], Callable[..., Any]]:
     """Return a method of a new map."""
     return lambda world: getattr(tl.TravelTimeMap(world.network, world.home, folder=world.folder), name)
@@ -441,9 +447,12 @@ TARGETS = [
     *(Target(f"TravelTimeMap.{name}", on_a_map(name), right, share=0.1) for name, right in (
         ("add_origin", lambda w: {"lng": 0.501, "lat": 0.5}), ("ask", lambda w: {"lng": 0.501, "lat": 0.5}),
         ("move_origin", lambda w: {"name": 0, "lng": 0.501, "lat": 0.5}), ("remove_origin", lambda w: {"name": 0}),
-        ("to_geojson", lambda w: {}), ("to_html", lambda w: {}), ("to_parquet", lambda w: {}), ("to_png", lambda w: {}),
         ("add_layer", lambda w: {"frame": w.areas, "name": "a", "column": "travel_time"}),
     )),
+    *(
+        Target(f"TravelTimeMap.{name}", lambda w, name=name: getattr(a_map(w), name), lambda w: {}, share=0.1)
+        for name in ("to_geojson", "to_html", "to_parquet", "to_png")
+    ),
     Target("TravelTimeMap.remove_layer", removing_a_layer, lambda w: {"name": "own"}, share=0.1),
     Target("settings.threads", setting("threads"), lambda w: {"value": 1}),
     Target("settings.cache_folder", setting("cache_folder"), lambda w: {"value": "cache"}),
