@@ -247,6 +247,12 @@ from .search.places import (
 from .search.prepared_points import (
     PreparedPoints as PreparedPoints,
 )
+from .search.reliability.areas import (
+    reliability_cells as reliability_cells,
+)
+from .search.reliability.areas import (
+    reliability_map as reliability_map,
+)
 from .search.reliability.reliability import (
     reliability as reliability,
 )

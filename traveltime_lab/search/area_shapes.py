@@ -121,20 +121,44 @@ def area_table(query: Query, places: Points, limits: Sequence[int], style: Shape
     """Return the table of areas, one row per origin and limit."""
     snaps = query.snap(places, is_origin=not query.is_arrival)
     shapes, reaches_border = draw_areas(query, snaps, limits, style)
+    of_limits = {column: np.tile(np.array(limits, np.int32), len(places))}
+    return table_of_shapes(query, places, snaps, shapes, reaches_border, of_limits)
+
+
+def table_of_shapes(
+    query: Query,
+    places: Points,
+    snaps: Snaps,
+    shapes: ObjectArray,
+    reaches_border: BoolArray | None,
+    columns: Mapping[str, Any],
+) -> gpd.GeoDataFrame:
+    """
+    Return a table with some shapes of each origin.
+
+    Parameters
+    ----------
+    query : Query
+    places, snaps : Points and Snaps of length n_origins
+    shapes : object array of shape (n_origins, n_each)
+    reaches_border : bool array of shape (n_origins, n_each), optional
+    columns : mapping
+        The first columns, with ``n_origins * n_each`` values.
+    """
     geometry = shapes.ravel()
-    n_limits = len(limits)
-    status = np.repeat(snaps.status, n_limits)
+    n_each = shapes.shape[1]
+    status = np.repeat(snaps.status, n_each)
     codes = np.where(status == OUTSIDE, 0, np.where(status == SNAPPED, 3, 1))
-    codes[np.repeat(on_closed_streets(query.graph.topology, snaps), n_limits)] = 2
+    codes[np.repeat(on_closed_streets(query.graph.topology, snaps), n_each)] = 2
     codes[(codes == 3) & ~shapely.is_empty(geometry)] = -1
-    columns = {
-        column: np.tile(np.array(limits, np.int32), len(places)),
-        "snap_distance": np.repeat(finite(snaps.distance_m), n_limits),
+    more: dict[str, Any] = {
+        "snap_distance": np.repeat(finite(snaps.distance_m), n_each),
         "reason": pd.Categorical.from_codes(codes, dtype=_REASONS),
     }
     if reaches_border is not None:
-        columns[border.COLUMN] = reaches_border.ravel()
-    return geo_frame(columns, geometry, places.index if n_limits == 1 else places.index.repeat(n_limits))
+        more[border.COLUMN] = reaches_border.ravel()
+    index = places.index if n_each == 1 else places.index.repeat(n_each)
+    return geo_frame({**columns, **more}, geometry, index)
 
 
 def draw_shapes(query: Query, snaps: Snaps, limits: Sequence[int], style: ShapeStyle) -> ObjectArray:
@@ -180,11 +204,30 @@ def _shapes(
 ) -> tuple[list[shapely.MultiPolygon], float]:
     """Return the areas of one origin, and with a timetable the way from there to the border; inf if it is not known."""
     checkpoint()
-    levels = [float(limit) if query.is_in_metres else most_s(limit) for limit in limits]
-    cell_m = style.detail.cell_m(query.egress_transportation.base)
-    # The search extends one cell beyond the limit, so that the contour is interpolated between computed values.
-    # Values farther away have no effect: `contour_polygons` clips them.
-    field = query.field_from(here, max(levels) + cell_m)
+    field = query.field_from(here, searched_limit(query, limits, style))
+    return shapes_of_field(query, here, field, limits, style), border.of_field(query, here, field)
+
+
+def searched_limit(query: Query, limits: Sequence[int], style: ShapeStyle) -> float:
+    """
+    Return the limit of the search for areas.
+
+    It is one cell beyond the limit of the areas, so that the contour is interpolated between computed values. Values
+    farther away have no effect: `contour_polygons` clips them.
+    """
+    return max(_levels(query, limits)) + style.detail.cell_m(query.egress_transportation.base)
+
+
+def _levels(query: Query, limits: Sequence[int]) -> list[float]:
+    """Return the values up to which places are within each limit."""
+    return [float(limit) if query.is_in_metres else most_s(limit) for limit in limits]
+
+
+def shapes_of_field(
+    query: Query, here: Snaps, field: Field, limits: Sequence[int], style: ShapeStyle
+) -> list[shapely.MultiPolygon]:
+    """Return the areas within each limit, given the values of a search with `searched_limit` from one origin."""
+    levels, cell_m = _levels(query, limits), style.detail.cell_m(query.egress_transportation.base)
     checkpoint()
     if style.is_road_buffer:
         drawn = [_road_buffer(query, field, level, style, cell_m) for level in levels]
@@ -203,7 +246,7 @@ def _shapes(
             _contour(query, here, field, surface, level, style, cell_m)
             for level, surface in zip(levels, drawn_on, strict=True)
         ]
-    return [_finished(query.network, shape, style) for shape in drawn], border.of_field(query, here, field)
+    return [_finished(query.network, shape, style) for shape in drawn]
 
 
 def _road_buffer(query: Query, field: Field, level: float, style: ShapeStyle, cell_m: float) -> shapely.MultiPolygon:

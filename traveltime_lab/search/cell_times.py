@@ -31,6 +31,7 @@ from traveltime_lab.search.cell_numbers import CellNumbers, cell_numbers, sample
 from traveltime_lab.search.query import Query
 from traveltime_lab.streets.snapping import SNAPPED, Snaps
 from traveltime_lab.surfaces import grids, raster
+from traveltime_lab.surfaces.field import Field
 from traveltime_lab.surfaces.grids import Grid
 from traveltime_lab.surfaces.tiles import TILE
 
@@ -98,42 +99,77 @@ def cell_times(
     list of lists of CellTimes
         One list per origin, with one item per limit; items are empty if the origin is not snapped.
     """
-    network, snapping = query.network, query.snapping
-    spacing = sample_spacing_m(grid, resolution, query.egress_transportation.base, network.frame.lat0)
-    numbering = cell_numbers(network, grid, resolution, spacing)
+    numbering = numbering_of(query, grid, resolution)
     found, longest, way = [], max(limits), border.of_streets(query, snaps)
-    most = most_s(longest)
     for i in range(len(snaps)):
         counts = [_CellCount.of(numbering, limit, with_share=with_share) for limit in limits]
         if snaps.status[i] == SNAPPED:
             start = snaps.one(i)
             field = query.field_from(start, longest + 1)
-            for tile, values in raster.tile_values(
-                network.streets,
-                query.egress_transportation,
-                snapping,
-                field,
-                cell_m=spacing,
-                limit=most,
-                most_tiles=_MOST_TILES,
-            ):
-                checkpoint()
-                least = values.min()
-                if not least <= most:
-                    continue
-                numbers = numbering.of_tile(tile, no_water=no_water)
-                for count in counts:
-                    if least <= count.most:
-                        count.add(tile, values, numbers)
+            _add_samples(query, start, field, counts, no_water=no_water)
             way[i] = min(way[i], border.of_field(query, start, field))
-            for count in counts:
-                if field.start() <= count.most:
-                    count.add_origin(start)
         found.append([count.named(no_water=no_water) for count in counts])
         advance(1)
     # Values are read up to a second beyond the limit.
     border.warn_of_origins(query, border.within(query, way, limits, 1.0))
     return found
+
+
+def numbering_of(query: Query, grid: Grid, resolution: int) -> CellNumbers:
+    """Return the numbers of the cells of the samples of a query."""
+    network = query.network
+    spacing = sample_spacing_m(grid, resolution, query.egress_transportation.base, network.frame.lat0)
+    return cell_numbers(network, grid, resolution, spacing)
+
+
+def _add_samples(
+    query: Query, start: Snaps, field: Field, counts: Sequence[_CellCount], *, no_water: bool
+) -> None:
+    """Add the samples of the field of one origin to the cells within each limit."""
+    most = max(count.most for count in counts)
+    numbering = counts[0].numbering
+    for tile, values in raster.tile_values(
+        query.network.streets,
+        query.egress_transportation,
+        query.snapping,
+        field,
+        cell_m=numbering.spacing_m,
+        limit=most,
+        most_tiles=_MOST_TILES,
+    ):
+        checkpoint()
+        least = values.min()
+        if not least <= most:
+            continue
+        numbers = numbering.of_tile(tile, no_water=no_water)
+        for count in counts:
+            if least <= count.most:
+                count.add(tile, values, numbers)
+    for count in counts:
+        if field.start() <= count.most:
+            count.add_origin(start)
+
+
+def times_of_field(
+    query: Query, start: Snaps, field: Field, numbering: CellNumbers, limit: int, *, no_water: bool
+) -> CellTimes:
+    """Return the cells within a limit of one origin, given the field of a search up to a second beyond it."""
+    count = _CellCount.of(numbering, limit, with_share=False)
+    _add_samples(query, start, field, [count], no_water=no_water)
+    return count.named(no_water=no_water)
+
+
+def shares_of_field(
+    query: Query, start: Snaps, field: Field, numbering: CellNumbers, limit: int, *, no_water: bool
+) -> tuple[AnyArray, FloatArray]:
+    """
+    Return the sorted names of cells and the mean of a share over their samples, with 0 where there is no value.
+
+    Values of the field are what is missing of the share, and inf where that is all of it.
+    """
+    count = _CellCount.of(numbering, limit, with_share=True)
+    _add_samples(query, start, field, [count], no_water=no_water)
+    return count.shares(no_water=no_water)
 
 
 @dataclass
@@ -295,6 +331,17 @@ class _CellCount:
     def named(self, *, no_water: bool) -> CellTimes:
         """Return the cells that have samples."""
         return self.statistics.named(self.numbering, self.whole, no_water=no_water)
+
+    def shares(self, *, no_water: bool) -> tuple[AnyArray, FloatArray]:
+        """Return the names of the cells that have samples, sorted, and one less the values per sample of the cell."""
+        assert self.whole is not None
+        cells = np.flatnonzero(self.statistics.count)
+        names = self.numbering.names(cells)
+        order = np.argsort(names)
+        cells = cells[order]
+        total = self.statistics.count[cells] - self.statistics.total[cells]
+        share = total / np.maximum(self.whole.totals(cells, no_water=no_water), 1.0)
+        return names[order], np.minimum(share, 1.0)
 
 
 def combined_times(members: Sequence[CellTimes], *, at_least: int) -> CellTimes:

@@ -305,7 +305,9 @@ class TransitField:
         return lower
 
 
-def transit_field(query: TransitQuery, snaps: Snaps) -> TransitField:
+def transit_field(
+    query: TransitQuery, snaps: Snaps, stop_times: Callable[[], Int32Array] | None = None
+) -> TransitField:
     """
     Return the field of travel times from, or to, one point.
 
@@ -314,6 +316,9 @@ def transit_field(query: TransitQuery, snaps: Snaps) -> TransitField:
     query : TransitQuery
     snaps : Snaps of length 1
         The point, snapped to the streets of the search side.
+    stop_times : callable, optional
+        Returns the travel times between the point and all stops, of shape (n_departures, n_stops), in milliseconds; by
+        default they are searched.
     """
     is_arrival, means = query.is_arrival, query.transportation
     is_driven = is_arrival and not query.is_walked_to
@@ -331,7 +336,7 @@ def transit_field(query: TransitQuery, snaps: Snaps) -> TransitField:
 
         return shared("walks", (query.walking, here), search, query.direct_limit, is_arrival)
 
-    jobs: list[Callable[[], Any]] = [functools.partial(walk, feet), functools.partial(_stop_times, query, snaps)]
+    jobs: list[Callable[[], Any]] = [functools.partial(walk, feet), stop_times or functools.partial(_stop_times, query, snaps)]
     direct, times = side_by_side(jobs)
     quickest: EgressOnFoot | AccessByVehicle
     departures: EgressByDeparture | tuple[AccessByVehicle, ...] = ()
@@ -372,7 +377,7 @@ def _stop_times(query: TransitQuery, snaps: Snaps) -> Int32Array:
         A single row if only the fastest departure is needed. In an arrival search the delay of the first boarding is
         included.
     """
-    is_arrival, means = query.is_arrival, query.transportation
+    is_arrival = query.is_arrival
     links = query.links(snaps, is_origin=not is_arrival)
     together = Together.of(query, len(query.stops.snaps))
     search = query.search() if together is None else together.search()
@@ -388,7 +393,13 @@ def _stop_times(query: TransitQuery, snaps: Snaps) -> Int32Array:
         )
     else:
         times = search.stop_times(links, query.at(search), query.options, is_arrival=is_arrival)
-    extra = (means.access_penalty + means.pt_change_delay) * 1000 if is_arrival else 0
+    return with_boarding(query, times)
+
+
+def with_boarding(query: TransitQuery, times: Int32Array) -> Int32Array:
+    """Return travel times at stops with the delay of the first boarding, which only those of departures have."""
+    means = query.transportation
+    extra = (means.access_penalty + means.pt_change_delay) * 1000 if query.is_arrival else 0
     return np.where(times < NEVER, times + extra, NEVER).astype(np.int32)
 
 

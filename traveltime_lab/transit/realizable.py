@@ -46,6 +46,7 @@ from traveltime_lab.runtime.threads import map_ahead
 from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.layer import GraphKey
 from traveltime_lab.streets.pairs import Pairs
+from traveltime_lab.streets.snapping import Snaps
 from traveltime_lab.transit.lengths import in_parts
 from traveltime_lab.transit.query import TransitQuery
 from traveltime_lab.transit.raptor import TransitSearch
@@ -277,10 +278,53 @@ def followed(
     advance : callable
         Is called with the number of pairs of each search.
     """
-    n = len(pairs)
-    shape = len(moments), n
     walked = direct_labels(planned, pairs)
     walk_ms = np.where(walked == UNREACHED, NEVER, label_parts.ms(walked)).astype(np.int32)
+    return _followed(planned, day, pairs, planned.links(pairs.ends, is_origin=False), walk_ms, moments, names, advance)
+
+
+def followed_to_stops(
+    planned: TransitQuery,
+    day: TransitQuery,
+    starts: Snaps,
+    stops: Int32Array,
+    moments: Sequence[dt.datetime],
+    names: Names,
+) -> Followed:
+    """
+    Plan journeys to stops, and follow them on a day; see `followed`.
+
+    Parameters
+    ----------
+    planned, day, moments, names
+        As in `followed`.
+    starts : Snaps
+    stops : int32 array of shape (n_stops,)
+        Stops of the planned timetable where journeys end. Walks all the way are left out.
+
+    Returns
+    -------
+    Followed
+        With all pairs of starts and stops.
+    """
+    far = StopLinks(np.arange(stops.size + 1), stops, np.zeros(stops.size, np.int32))
+    pairs = Pairs(starts, planned.stops.snaps.take(stops))
+    no_walks = np.full(len(pairs), NEVER, np.int32)
+    return _followed(planned, day, pairs, far, no_walks, moments, names, lambda _: None)
+
+
+def _followed(
+    planned: TransitQuery,
+    day: TransitQuery,
+    pairs: Pairs,
+    far: StopLinks,
+    walk_ms: Int32Array,
+    moments: Sequence[dt.datetime],
+    names: Names,
+    advance: Callable[[int], object],
+) -> Followed:
+    """Do what `followed` does, given the links of the destinations and the walks all the way."""
+    shape = len(moments), len(pairs)
     found = Followed(
         np.tile(walk_ms, (shape[0], 1)),
         np.tile(walk_ms, (shape[0], 1)),
@@ -291,9 +335,8 @@ def followed(
     )
     order = np.argsort(pairs.origin_of, kind="stable")
     rows_of = [rows for rows in np.split(order, np.flatnonzero(np.diff(pairs.origin_of[order])) + 1) if rows.size]
-    far = planned.links(pairs.ends, is_origin=False)
     near: dict[GraphKey | None, StopLinks] = {}
-    for group in _groups(planned, moments):
+    for group in grouped(planned, moments):
         some = [moments[i] for i in group]
         there, then = planned.asking(moment=some[0]), day.asking(moment=some[0])
         key = there.access_key
@@ -320,7 +363,7 @@ def followed(
     return found
 
 
-def _groups(query: TransitQuery, moments: Sequence[dt.datetime]) -> Iterator[list[int]]:
+def grouped(query: TransitQuery, moments: Sequence[dt.datetime]) -> Iterator[list[int]]:
     """Yield the positions of moments that have a trip table and the ways to the first stop in common."""
     group: list[int] = []
     for i, moment in enumerate(moments):

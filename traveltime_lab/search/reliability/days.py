@@ -7,7 +7,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -19,11 +19,8 @@ from traveltime_lab.limits import MAX_MOMENTS, MAX_WINDOW_S
 from traveltime_lab.moment_lists import are_several, check_kind, resolve_several
 from traveltime_lab.moments import TypicalMoment, resolve_moment
 from traveltime_lab.network.network import Network, check_network
-from traveltime_lab.transit.query import DEPARTURE_HOUR, SAMPLE_S
+from traveltime_lab.transit.query import ARRIVAL_HOUR, DEPARTURE_HOUR, SAMPLE_S
 from traveltime_lab.transit.realizable import feed_numbers
-
-_NAME: Final = "departure_time"
-
 
 def check_days(days: Any) -> dict[dt.date, Any]:
     """
@@ -144,42 +141,45 @@ class Departures:
         Days after the service date, and the time of day. The fold of a time says which of two readings is meant where
         the clocks go back.
     window : int
-        Seconds after each of them with a departure a minute; 0 for none.
+        Seconds after each of them with a departure a minute; 0 for none. Arrivals are before each of them.
     timezone : str
+    name : {"departure_time", "arrival_time"}
     """
 
     times: tuple[tuple[int, dt.time], ...]
     window: int
     timezone: str
+    name: str = "departure_time"
 
     @classmethod
-    def of(cls, departure_time: Any, window: Any, timezone: str) -> Departures:
+    def of(cls, given: Any, window: Any, timezone: str, name: str = "departure_time") -> Departures:
         """
-        Read the departure times of a call, of which the date of the first one is that of each day.
+        Read the departure, or arrival, times of a call, of which the date of the first one is that of each day.
 
         Raises
         ------
         InputError, MomentError, LimitError
         """
-        check_kind(departure_time, _NAME)
+        check_kind(given, name)
         length = 0 if window is None else whole(window, "window", 1, MAX_WINDOW_S, "seconds")
-        if are_several(departure_time):
-            moments = sorted(resolve_several(departure_time, timezone, name=_NAME), key=lambda each: each.timestamp())
+        if are_several(given):
+            moments = sorted(resolve_several(given, timezone, name=name), key=lambda each: each.timestamp())
             times = tuple(((each.date() - moments[0].date()).days, each.timetz()) for each in moments)
             times = tuple((later, time.replace(tzinfo=None)) for later, time in times)
         else:
-            moment = resolve_moment(departure_time, timezone, name=_NAME)
+            moment = resolve_moment(given, timezone, name=name)
             if moment is None:
                 msg = "reliability needs departure_time, whose time of day is moved to each of the days"
                 raise InputError(msg)
-            time = dt.time(DEPARTURE_HOUR) if isinstance(moment, TypicalMoment) else moment.time()
+            typical = DEPARTURE_HOUR if name == "departure_time" else ARRIVAL_HOUR
+            time = dt.time(typical) if isinstance(moment, TypicalMoment) else moment.time()
             times = ((0, time),)
-        found = cls(times, length, timezone)
+        found = cls(times, length, timezone, name)
         n_moments = len(times) * found._n_samples
         if n_moments > MAX_MOMENTS:
             msg = (
-                f"departure_time and window have {n_moments:,} departures on each day, one a minute in a window, and a "
-                f"call takes at most {MAX_MOMENTS:,}. Give fewer departure times or a shorter window"
+                f"{name} and window have {n_moments:,} moments on each day, one a minute in a window, and a call takes "
+                f"at most {MAX_MOMENTS:,}. Give fewer times of day or a shorter window"
             )
             raise LimitError(msg)
         return found
@@ -205,16 +205,17 @@ class Departures:
             except OverflowError:
                 msg = f"days has the date {date}, and departures on it are after the end of the calendar"
                 raise InputError(msg) from None
-            moment = resolve_moment(naive.replace(tzinfo=zone), self.timezone, name=f"{_NAME} on {date}")
+            moment = resolve_moment(naive.replace(tzinfo=zone), self.timezone, name=f"{self.name} on {date}")
             assert isinstance(moment, dt.datetime)
             instant = moment.astimezone(dt.UTC)
             if instant.astimezone(zone).replace(tzinfo=None) != naive:
                 msg = (
-                    f"{_NAME} on {date}: {naive.isoformat()} does not exist in {self.timezone}, where the clocks go "
+                    f"{self.name} on {date}: {naive.isoformat()} does not exist in {self.timezone}, where the clocks go "
                     "forward then. Leave this date out of days, or give a different time of day"
                 )
                 raise MomentError(msg)
             for step in range(self._n_samples):
-                each = (instant + dt.timedelta(seconds=SAMPLE_S * step)).astimezone(zone)
+                seconds = SAMPLE_S * (step if self.name == "departure_time" else -step)
+                each = (instant + dt.timedelta(seconds=seconds)).astimezone(zone)
                 found[each.timestamp()] = each
         return tuple(found[instant] for instant in sorted(found))

@@ -79,9 +79,9 @@ class DayAmounts(NamedTuple):
 
 
 @dataclass(eq=False)
-class Study:
+class DaysStudy:
     """
-    The days of a study; a job whose parts are days, see `traveltime_lab.runtime.executors.Job`.
+    The days of a study; the base of jobs whose parts are days, see `traveltime_lab.runtime.executors.Job`.
 
     Only the network of one day is alive at a time in each worker, if the days create it on access.
 
@@ -95,11 +95,8 @@ class Study:
     question : Question
         Its moment is not used.
     departures : Departures
-    starts, ends : Points
-    chosen : pair of intp arrays, optional
-        See `traveltime_lab.streets.pairs.Pairs`.
-    amounts : float64 array of shape (n_columns, n_ends), optional
-        Amounts to sum up; by default the travel times of pairs are returned.
+    starts : Points
+        Points where searches begin.
     """
 
     network: Network
@@ -108,15 +105,46 @@ class Study:
     question: Question
     departures: Departures
     starts: Points
-    ends: Points
-    chosen: PairIndex | None = None
-    amounts: FloatArray | None = None
-    key: str = field(default_factory=lambda: uuid.uuid4().hex)
-    version: str = traveltime_lab.__version__
+    key: str = field(default_factory=lambda: uuid.uuid4().hex, kw_only=True)
+    version: str = field(default=traveltime_lab.__version__, kw_only=True)
 
     @functools.cached_property
     def _names(self) -> Names:
         return Names(transit_of(self.network).timetable)
+
+    def _day(self, part: int) -> tuple[dt.date, tuple[dt.datetime, ...], Network]:
+        """Return the date of a part, the moments on it, and its network."""
+        if self.version != traveltime_lab.__version__:
+            msg = (
+                f"a worker has traveltime_lab {traveltime_lab.__version__}, the calling process has {self.version}; "
+                "install the same version on both"
+            )
+            raise InputError(msg)
+        date, key = [*self.dates.items()][part]
+        return date, self.departures.on(date), network_of(self.days, key, date, self.network)
+
+    def _query(self, network: Network, moment: dt.datetime) -> Query:
+        """Return the query to a network at a moment."""
+        return Query.of(replace(self.question, moment=moment), network)
+
+
+@dataclass(eq=False)
+class Study(DaysStudy):
+    """
+    The days of a study of pairs.
+
+    Attributes
+    ----------
+    ends : Points
+    chosen : pair of intp arrays, optional
+        See `traveltime_lab.streets.pairs.Pairs`.
+    amounts : float64 array of shape (n_columns, n_ends), optional
+        Amounts to sum up; by default the travel times of pairs are returned.
+    """
+
+    ends: Points
+    chosen: PairIndex | None = None
+    amounts: FloatArray | None = None
 
     @property
     def n_pairs(self) -> int:
@@ -125,17 +153,9 @@ class Study:
 
     def make(self, part: int) -> DayTimes | DayAmounts:
         """Return what is found on a day."""
-        if self.version != traveltime_lab.__version__:
-            msg = (
-                f"a worker has traveltime_lab {traveltime_lab.__version__}, the calling process has {self.version}; "
-                "install the same version on both"
-            )
-            raise InputError(msg)
-        date, key = [*self.dates.items()][part]
-        moments = self.departures.on(date)
+        _, moments, network = self._day(part)
         planned, pairs = self.planned(moments[0])
-        network = network_of(self.days, key, date, self.network)
-        day = Query.of(replace(self.question, moment=moments[0]), network)
+        day = self._query(network, moments[0])
         there = pairs
         if network.streets is not self.network.streets:
             there = Pairs(day.snap(self.starts), day.snap(self.ends, is_origin=False), self.chosen)
@@ -145,7 +165,7 @@ class Study:
 
     def planned(self, moment: dt.datetime) -> tuple[Query, Pairs]:
         """Return the query at a moment to the planned network, and the pairs on its streets."""
-        query = Query.of(replace(self.question, moment=moment), self.network)
+        query = self._query(self.network, moment)
         return query, Pairs(query.snap(self.starts), query.snap(self.ends, is_origin=False), self.chosen)
 
     def _sums(
@@ -157,7 +177,7 @@ class Study:
         n_origins, n_ends = len(self.starts), len(self.ends)
         found = np.zeros((len(KINDS), len(moments), len(amounts), n_origins))
         within = most_ms(self.question.limit)
-        for rows in _blocks(n_origins, n_ends * len(moments)):
+        for rows in blocks(n_origins, n_ends * len(moments)):
             some = np.arange(rows.start, rows.stop)
             times = self._times(
                 planned, day, Pairs(pairs.starts.take(some), pairs.ends), Pairs(there.starts.take(some), there.ends),
@@ -192,7 +212,7 @@ class Study:
         )
 
 
-def _blocks(n_rows: int, width: int) -> Iterator[slice]:
+def blocks(n_rows: int, width: int) -> Iterator[slice]:
     """Yield a few rows at a time."""
     step = max(1, _AT_ONCE // max(1, width))
     for first in range(0, n_rows, step):
