@@ -30,6 +30,8 @@ from traveltime_lab.transit.layer import TransitLayer
 from traveltime_lab.transit.query import TransitQuery
 from traveltime_lab.transit.realizable import Names, followed_to_stops, grouped
 
+#: Number of cells that are read at once, which bounds the memory for the ends of their edges (assumed).
+_CELLS_AT_ONCE: Final = 4096
 #: The statistic that is no percentile: the share of departures that do not reach a place within the limit.
 SHARE: Final = None
 
@@ -178,7 +180,7 @@ class DaysField(TransitField):
         walked = over_days.Walked(
             ports, self.around.by_state, self.stops.on_edges, self.graph.directed, self.is_backward, self.budget_ms
         )
-        times, limit_ms, level = self.times, float(most_ms(self.limit_s)), most_s(self.within_s)
+        times, limit_ms, level = self.times, most_ms(self.limit_s), most_s(self.within_s)
         rank = -1 if self.statistic is None else nearest_rank(self.statistic, times.ms.shape[1])
 
         def set_values(tile: Tile, values: Any) -> None:
@@ -186,12 +188,21 @@ class DaysField(TransitField):
             least = values.copy()
             lower(tile, least)
             depends = least < values
-            of_some = values[depends][None]
-            cells = tile.some(depends).cells(per_metre, buffer_m)
-            over_days.gather_statistic(cells, walked, times, limit_ms, rank, level, of_some)
+            cells = np.flatnonzero(depends)
+            walks = values.reshape(-1)[cells]
             if self.statistic is None:
                 values[...] = np.where(values <= level, 0.0, np.inf)
-            values[depends] = of_some[0]
+            for first in range(0, cells.size, _CELLS_AT_ONCE):
+                mask = np.zeros(values.shape, np.bool_)
+                some = cells[first : first + _CELLS_AT_ONCE]
+                mask.reshape(-1)[some] = True
+                part, of_some = tile.some(mask), walks[None, first : first + _CELLS_AT_ONCE].copy()
+                edges = np.unique(np.concatenate([part.edge.reshape(-1), part.tied_edge]))
+                ends = over_days.edge_ends(edges[edges >= 0], walked, times, limit_ms)
+                over_days.gather_statistic(
+                    part.cells(per_metre, buffer_m), walked, times, ends, limit_ms, rank, level, of_some
+                )
+                values.reshape(-1)[some] = of_some[0]
 
         return set_values
 
