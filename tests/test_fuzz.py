@@ -327,6 +327,14 @@ TARGETS = [
         "network": w.network, "days": {dt.date(2026, 3, 2): w.network}, "origins": w.home, "opportunities": w.work,
         "departure_time": MORNING, "travel_time": 1200, "form": "departures",
     }, share=0.3),
+    Target("reliability_map", public("reliability_map"), lambda w: {
+        "network": w.network, "days": {dt.date(2026, 3, 2): w.network}, "origins": w.home, "departure_time": MORNING,
+        "travel_time": 600, "window": 120, "level_of_detail": "lowest",
+    }, share=0.3),
+    Target("reliability_cells", public("reliability_cells"), lambda w: {
+        "network": w.network, "days": {dt.date(2026, 3, 2): w.network}, "origins": w.home, "arrival_time": MORNING,
+        "travel_time": 600, "resolution": 8, "kinds": ["planned", "observed"],
+    }, share=0.3),
     Target("places", public("places"), lambda w: {"osm": w.folder / "town.osm", "tags": {"highway": True}}, share=0.3),
     Target("counts_to_h3", public("counts_to_h3"), lambda w: {
         "counts": trip_to_work(w)["origins"], "resolution": 9, "values": "people"

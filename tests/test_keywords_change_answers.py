@@ -182,6 +182,8 @@ ELSEWHERE: Final = {
     "plot": "tests/maps/test_plot.py",
     "side_by_side": "tests/maps/test_side_by_side.py",
     "reliability": "tests/search/test_reliability.py",
+    "reliability_cells": "tests/search/test_reliability_areas.py",
+    "reliability_map": "tests/search/test_reliability_areas.py",
     "replay": "tests/search/test_receipts.py",
     "sample_network": "tests/network/test_sample.py",
     "sample_files": "tests/network/test_sample.py",

@@ -46,6 +46,11 @@ CALLS: dict[str, tuple[dict[str, Any], int | None]] = {
         },
         700,
     ),
+    "reliability_map": ({"origins": HOMES[:4], "travel_time": 300, "departure_time": "2026-03-02T08:00"}, 8),
+    "reliability_cells": (
+        {"origins": HOMES[:4], "travel_time": 300, "departure_time": "2026-03-02T08:00", "resolution": 9},
+        8,
+    ),
     "write_matrix": ({"origins": HOMES, "destinations": SHOPS, "path": "matrix", "part_size": 35, **FOOT}, 4),
     "write_areas": ({"origins": HOMES[:4], "path": "areas", "part_size": 1, **FOOT}, 4),
     "build_network": ({"osm": "town.osm", "prepare": "walking", "timezone": "UTC"}, None),
@@ -71,7 +76,7 @@ def call(town: tl.Network, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> C
 
     def called(name: str, progress: Any) -> Any:
         arguments = CALLS[name][0]
-        if name == "reliability":
+        if name.startswith("reliability"):
             with_buses = blocks(tmp_path)
             arguments = {"network": with_buses, "days": {dt.date(2026, 3, 2): with_buses}, **arguments}
         elif "network" in inspect.signature(getattr(tl, name)).parameters:

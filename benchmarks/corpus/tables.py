@@ -61,6 +61,14 @@ OTHERS: dict[str, tuple[str, dict[str, str]]] = {
             "form": "'departures'",
         },
     ),
+    "reliability_cells": (
+        "POA, {dt.date(2019, 5, 14): POA}, A",
+        {"departure_time": "'2019-05-14T08:00'", "travel_time": "1200", "window": "120", "resolution": "7"},
+    ),
+    "reliability_map": (
+        "POA, {dt.date(2019, 5, 14): POA}, A",
+        {"departure_time": "'2019-05-14T08:00'", "travel_time": "1200", "window": "120", "percentiles": "[50]"},
+    ),
     "calibrate_speeds": ("HEL, OBSERVED", {"classes": "['residential']"}),
     "add_speeds": ("HEL", {"classes": "{'residential': 20.0}"}),
     "places": ("tl.sample_files('helsinki')['streets'], {'amenity': 'library'}", {}),

@@ -39,6 +39,8 @@ ASKED: dict[str, Callable[[tl.Network, gpd.GeoDataFrame], Any]] = {
     "reliability": lambda n, p: tl.reliability(n, DAYS(n), p, p, **BY_BUS),
     "reliability, departures": lambda n, p: tl.reliability(n, DAYS(n), p, p, form="departures", **BY_BUS),
     "reliability, opportunities": lambda n, p: tl.reliability(n, DAYS(n), p, opportunities=p, **BY_BUS),
+    "reliability_map": lambda n, p: tl.reliability_map(n, DAYS(n), p, **BY_BUS),
+    "reliability_cells": lambda n, p: tl.reliability_cells(n, DAYS(n), p, resolution=8, **BY_BUS),
     "compare": lambda n, p: tl.compare(*[tl.time_filter(n, p, p, **WALK)] * 2),
     "compare, areas": lambda n, p: tl.compare(*[tl.time_map(n, p, **WALK)] * 2),
     "geocode": lambda n, p: tl.geocode(n, "hospital"),

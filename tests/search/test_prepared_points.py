@@ -35,6 +35,8 @@ ASKED: dict[str, dict[str, Any]] = {
     "write_areas": {"travel_time": 600, "transportation": "walking"},
     "matrix_frame": {"travel_time": 1800, "transportation": "walking"},
     "reliability": {"travel_time": 1800, "departure_time": WHEN},
+    "reliability_cells": {"travel_time": 900, "departure_time": WHEN, "resolution": 7},
+    "reliability_map": {"travel_time": 900, "departure_time": WHEN},
 }
 
 
@@ -79,6 +81,7 @@ def test_answers_are_those_of_the_table(
             arguments[argument] = whole if given else one if is_one else places
         if name == "reliability":
             del arguments["destinations"]  # it takes these or opportunities
+        if name.startswith("reliability"):
             arguments["days"] = {dt.date(2019, 5, 14): porto_alegre}
         if name == "shape_accuracy":
             arguments["areas"] = tl.time_map(porto_alegre, places, travel_time=600, transportation="walking")

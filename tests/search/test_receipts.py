@@ -128,8 +128,8 @@ def test_places_with_heights_are_the_same_places(
         assert again.is_same and not again.differences, (name, again)
         assert tl.receipt(answer) == tl.receipt(wanted[name]), name
     functions = {tl.receipt(answer)["function"] for answer in found.values()} | {"write_matrix", "write_areas"}
-    # Those that test_calibration.py and test_reliability.py ask.
-    assert functions == {*_ANSWERS} - {"calibrate_speeds", "reliability"}
+    # Those that test_calibration.py, test_reliability.py and test_reliability_areas.py ask.
+    assert functions == {*_ANSWERS} - {"calibrate_speeds", "reliability", "reliability_cells", "reliability_map"}
     # Tables that are passed again may have heights or not.
     monkeypatch.setattr("traveltime_lab.search.receipts.inputs.MOST_ROWS", 1)
     for asked, again in ((places, high), (high, places), (high.to_crs(town.crs), high.to_crs(town.crs))):

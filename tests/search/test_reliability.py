@@ -76,9 +76,7 @@ def test_realizable_times_equal_passengers_in_plain_python(
     raw = tl.reliability(network, by_feed, *points, form="departures", **how)
     assert len(raw) == 4 * 6 * 2 * 2
     begin = int(dt.datetime.combine(MONDAY, dt.time(), dt.UTC).timestamp())
-    doors = DoorOracle(
-        network, as_transportation(means), origins, destinations, begin + 24_800, begin + 43_200
-    )
+    doors = DoorOracle(network, as_transportation(means), origins, destinations, begin + 24_800, begin + 43_200)
     stop_ids = network.timetable.stops["stop_id"].tolist()
     plans = {}
     for moment in raw["departure_time"].unique():

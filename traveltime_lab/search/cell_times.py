@@ -122,9 +122,7 @@ def numbering_of(query: Query, grid: Grid, resolution: int) -> CellNumbers:
     return cell_numbers(network, grid, resolution, spacing)
 
 
-def _add_samples(
-    query: Query, start: Snaps, field: Field, counts: Sequence[_CellCount], *, no_water: bool
-) -> None:
+def _add_samples(query: Query, start: Snaps, field: Field, counts: Sequence[_CellCount], *, no_water: bool) -> None:
     """Add the samples of the field of one origin to the cells within each limit."""
     most = max(count.most for count in counts)
     numbering = counts[0].numbering

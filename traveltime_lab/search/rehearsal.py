@@ -24,6 +24,7 @@ from traveltime_lab.network.network import Network
 from traveltime_lab.search.cells import geohash_cells, h3_cells
 from traveltime_lab.search.explain.explain import explain
 from traveltime_lab.search.nearest import nearest
+from traveltime_lab.search.reliability.areas import reliability_cells
 from traveltime_lab.search.reliability.reliability import reliability
 from traveltime_lab.search.routes import routes
 from traveltime_lab.search.snap import snap
@@ -184,6 +185,9 @@ def _transit_areas(network: Network) -> None:
             time_map(network, _HERE, window=1200, **how)
             time_map(network, _HERE, window=1200, percentile=80, **how)
             h3_cells(network, _HERE, resolution=9, **how)
+    days = {dt.date.fromisoformat(_MORNING[:10]): network}
+    reliability_cells(network, days, _HERE, resolution=9, travel_time=1500, **_MOMENTS[0])
+    reliability_cells(network, days, _HERE, resolution=9, travel_time=1500, kinds=["observed"], **_MOMENTS[1])
 
 
 def _transit_ways(network: Network) -> None:

@@ -336,7 +336,10 @@ def transit_field(
 
         return shared("walks", (query.walking, here), search, query.direct_limit, is_arrival)
 
-    jobs: list[Callable[[], Any]] = [functools.partial(walk, feet), stop_times or functools.partial(_stop_times, query, snaps)]
+    jobs: list[Callable[[], Any]] = [
+        functools.partial(walk, feet),
+        stop_times or functools.partial(_stop_times, query, snaps),
+    ]
     direct, times = side_by_side(jobs)
     quickest: EgressOnFoot | AccessByVehicle
     departures: EgressByDeparture | tuple[AccessByVehicle, ...] = ()

@@ -105,7 +105,7 @@ def realizable_at_stops(
     planned: TransitQuery, day: TransitQuery, snaps: Snaps, moments: Sequence[dt.datetime], names: Names
 ) -> list[AtStops]:
     """Return the planned travel times from points to all stops, and how late they are on a day; see `followed`."""
-    stops = np.flatnonzero(planned.layer.timetable.is_called).astype(np.int32)
+    stops = np.flatnonzero(planned.layer.timetable.is_called)
     found = followed_to_stops(planned, day, snaps, stops, moments, names)
     by_point = []
     for point in range(len(snaps)):
@@ -114,7 +114,7 @@ def realizable_at_stops(
         at, ms = _reached(ms)[:2]
         arrived = arrived[:, at]
         later = np.where((ms < NEVER) & (arrived < NEVER), arrived - ms, NEVER).astype(np.int32)
-        by_point.append(AtStops(stops[at], ms, later))
+        by_point.append(AtStops(stops[at].astype(np.int32), ms, later))
     return by_point
 
 
@@ -154,17 +154,14 @@ class DaysField(TransitField):
     Attributes
     ----------
     times : StopTimes
-    limit_s : int
-        Longest travel time by plan.
     within_s : int
-        Limit that shares are about.
+        Limit of plans, and that shares are about.
     statistic : float, optional
         The value is the least travel time that at least this percentage of the departures does not exceed. Or `SHARE`:
         the share of departures with a longer one, inf if it is that of all.
     """
 
     times: over_days.StopTimes
-    limit_s: int
     within_s: int
     statistic: float | None
 
@@ -180,7 +177,8 @@ class DaysField(TransitField):
         walked = over_days.Walked(
             ports, self.around.by_state, self.stops.on_edges, self.graph.directed, self.is_backward, self.budget_ms
         )
-        times, limit_ms, level = self.times, most_ms(self.limit_s), most_s(self.within_s)
+        times, limit_ms, within_ms = self.times, self.limit_ms, most_ms(self.within_s)
+        level = most_s(self.within_s)
         rank = -1 if self.statistic is None else nearest_rank(self.statistic, times.ms.shape[1])
 
         def set_values(tile: Tile, values: Any) -> None:
@@ -200,27 +198,25 @@ class DaysField(TransitField):
                 edges = np.unique(np.concatenate([part.edge.reshape(-1), part.tied_edge]))
                 ends = over_days.edge_ends(edges[edges >= 0], walked, times, limit_ms)
                 over_days.gather_statistic(
-                    part.cells(per_metre, buffer_m), walked, times, ends, limit_ms, rank, level, of_some
+                    part.cells(per_metre, buffer_m), walked, times, ends, limit_ms, within_ms, rank, level, of_some
                 )
                 values.reshape(-1)[some] = of_some[0]
 
         return set_values
 
 
-def days_field(
-    query: TransitQuery, snaps: Snaps, times: over_days.StopTimes, *, limit_s: int, within_s: int
-) -> DaysField:
+def days_field(query: TransitQuery, snaps: Snaps, times: over_days.StopTimes, within_s: int) -> DaysField:
     """
     Return the field of the departures of several days, of the share of those that do not reach a place.
 
     Parameters
     ----------
     query : TransitQuery
-        To the planned timetable at any moment; its limit is that of walks all the way.
+        To the planned timetable at any moment, with the limit of the searches for the times.
     snaps : Snaps of length 1
         The point, snapped to the streets of the search side.
     times : StopTimes
-    limit_s, within_s : int
+    within_s : int
         See `DaysField`.
     """
     least = np.full((1, times.row_of.size), NEVER, np.int32)
@@ -228,7 +224,7 @@ def days_field(
     least[0, is_reached] = times.least[times.row_of[is_reached]]
     field = transit_field(query, snaps, lambda: least)
     own = {each.name: getattr(field, each.name) for each in dataclasses.fields(TransitField)}
-    return DaysField(**own, times=times, limit_s=limit_s, within_s=within_s, statistic=SHARE)
+    return DaysField(**own, times=times, within_s=within_s, statistic=SHARE)
 
 
 def calling_at(query: TransitQuery, is_called: BoolArray) -> TransitQuery:

@@ -287,7 +287,7 @@ def followed_to_stops(
     planned: TransitQuery,
     day: TransitQuery,
     starts: Snaps,
-    stops: Int32Array,
+    stops: IndexArray,
     moments: Sequence[dt.datetime],
     names: Names,
 ) -> Followed:
@@ -299,7 +299,7 @@ def followed_to_stops(
     planned, day, moments, names
         As in `followed`.
     starts : Snaps
-    stops : int32 array of shape (n_stops,)
+    stops : intp array of shape (n_stops,)
         Stops of the planned timetable where journeys end. Walks all the way are left out.
 
     Returns
@@ -307,7 +307,7 @@ def followed_to_stops(
     Followed
         With all pairs of starts and stops.
     """
-    far = StopLinks(np.arange(stops.size + 1), stops, np.zeros(stops.size, np.int32))
+    far = StopLinks(np.arange(stops.size + 1), stops.astype(np.int32), np.zeros(stops.size, np.int32))
     pairs = Pairs(starts, planned.stops.snaps.take(stops))
     no_walks = np.full(len(pairs), NEVER, np.int32)
     return _followed(planned, day, pairs, far, no_walks, moments, names, lambda _: None)

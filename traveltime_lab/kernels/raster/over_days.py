@@ -1,8 +1,8 @@
 """
 Compute statistics of the travel times at the cells of a raster over many departures, whose journeys may be late.
 
-A passenger takes the journey that is the fastest by plan; the time it takes in the end is that of the plan, and how much
-later the vehicles arrive at its last stop. Without delays this is the fastest journey of each departure.
+A passenger takes the journey that is the fastest by plan. In the end, it takes the planned time, and longer by as much
+as the vehicles arrive later at its last stop. Without delays this is the fastest journey of each departure.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ def _lower_from_all(d, part_ms, walked, times, nothing, best, extra):
 
 
 @kernel
-def gather_statistic(cells, walked, times, ends, limit_ms, rank, level, values):
+def gather_statistic(cells, walked, times, ends, limit_ms, within_ms, rank, level, values):
     """
     Set the value of each cell to a statistic of its travel times over many departures.
 
@@ -177,7 +177,9 @@ def gather_statistic(cells, walked, times, ends, limit_ms, rank, level, values):
     ends : EdgeEnds
         Of all edges of the cells.
     limit_ms : int
-        Longest travel time by plan.
+        Longest travel time of interest.
+    within_ms : int
+        Longest travel time of a plan. Journeys that are planned to take longer are not shorter in the end.
     rank : int
         The value is the travel time with this position in ascending order; or, if it is -1, the share of departures
         with a travel time above `level`, inf if it is that of all.
@@ -232,9 +234,10 @@ def gather_statistic(cells, walked, times, ends, limit_ms, rank, level, values):
             next_tied = tied_cell[tied] if tied < n_tied else -1
         n_within = 0
         for k in range(n_departures):
+            longer = extra[k] if best[k] <= within_ms else max(extra[k], np.int32(0))
             # Beyond the limit, walks are too long, too.
-            seconds = np.float32((best[k] + extra[k]) / 1000.0) if best[k] <= limit_ms else walk_s
-            found[k] = np.inf if extra[k] >= NEVER else seconds
+            seconds = np.float32((best[k] + longer) / 1000.0) if best[k] <= limit_ms else walk_s
+            found[k] = np.inf if longer >= NEVER else seconds
             n_within += 1 if found[k] <= level else 0
         if rank >= 0:
             bits_of_each[i] = guess = _nth(bits, rank, guess)

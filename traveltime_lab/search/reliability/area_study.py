@@ -66,7 +66,7 @@ class AreaStudy(DaysStudy):
     kinds : tuple of str
         Of `KINDS`.
     searched_s : int
-        Limit of the searches for the fastest journeys, which is beyond that of the question.
+        Limit of the searches, which is beyond that of the question.
     """
 
     kinds: tuple[str, ...]
@@ -95,13 +95,13 @@ class AreaStudy(DaysStudy):
         if network.streets is not self.network.streets:
             there = day.snap(self.starts, is_origin=not day.is_arrival)
         found: dict[str, list[AtStops]] = {kind: [] for kind in self.kinds}
-        by_plan, by_day = (each.transit.asking(limit=self.searched_s) for each in (planned, day) if each.transit)
+        by_plan, by_day = (each.asking(limit=self.searched_s) for each in (planned.transit, day.transit))
         for rows in blocks(len(snaps), len(moments) * is_called.size):
             some = np.arange(rows.start, rows.stop)
             for kind in self.kinds:
                 if kind == REALIZABLE:
                     found[kind] += over_days.realizable_at_stops(
-                        planned.transit, day.transit, snaps.take(some), moments, self._names
+                        by_plan, by_day, snaps.take(some), moments, self._names
                     )
                 elif kind == OBSERVED:
                     found[kind] += over_days.fastest_at_stops(by_day, there.take(some), moments, stop_of)
@@ -196,10 +196,7 @@ class Areas(NamedTuple):
         assert query.transit is not None
         each = [day.at_stops[kind][origin] for day in self.days]
         times = over_days.joined(each, query.transit.layer.timetable.n_stops)
-        limit_s = self.limit_s if kind == REALIZABLE else query.transit.limit
-        return over_days.days_field(
-            query.transit, self.snaps.one(origin), times, limit_s=limit_s, within_s=self.limit_s
-        )
+        return over_days.days_field(query.transit, self.snaps.one(origin), times, self.limit_s)
 
 
 def checked_kinds(kinds: Any, *, is_arrival: bool) -> tuple[str, ...]:
@@ -307,6 +304,4 @@ def studied(
             )
             raise LimitError(msg)
         advance(len(starts))
-    return Areas(
-        query.with_limit(searched), snaps, question.limit, kinds, [found[part] for part in range(len(keys))]
-    )
+    return Areas(query.with_limit(searched), snaps, question.limit, kinds, [found[part] for part in range(len(keys))])

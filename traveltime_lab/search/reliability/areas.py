@@ -361,8 +361,8 @@ class _Asked(NamedTuple):
         check_progress(progress)
         check_executor(executor)
         first = departures.on(dates[0])[0]
-        both = (None, first) if is_arrival else (first, None)
-        question = Question.of(network.timezone, means, *both, snapping, limit=limit)
+        departure, arrival = (None, first) if is_arrival else (first, None)
+        question = Question.of(network.timezone, means, departure, arrival, snapping, limit=limit)
         places = read_points(origins, "origins", network.bounds)
         query = Query.of(question, network)
         check_access(query)

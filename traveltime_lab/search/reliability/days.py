@@ -22,6 +22,7 @@ from traveltime_lab.network.network import Network, check_network
 from traveltime_lab.transit.query import ARRIVAL_HOUR, DEPARTURE_HOUR, SAMPLE_S
 from traveltime_lab.transit.realizable import feed_numbers
 
+
 def check_days(days: Any) -> dict[dt.date, Any]:
     """
     Return the key of each date of the days, by ascending date.
@@ -210,8 +211,8 @@ class Departures:
             instant = moment.astimezone(dt.UTC)
             if instant.astimezone(zone).replace(tzinfo=None) != naive:
                 msg = (
-                    f"{self.name} on {date}: {naive.isoformat()} does not exist in {self.timezone}, where the clocks go "
-                    "forward then. Leave this date out of days, or give a different time of day"
+                    f"{self.name} on {date}: {naive.isoformat()} does not exist in {self.timezone}, where the clocks "
+                    "go forward then. Leave this date out of days, or give a different time of day"
                 )
                 raise MomentError(msg)
             for step in range(self._n_samples):

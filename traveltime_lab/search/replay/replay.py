@@ -33,6 +33,7 @@ from traveltime_lab.search.query import typical_day_of
 from traveltime_lab.search.receipts.digest import digest_of
 from traveltime_lab.search.receipts.inputs import InputTable, input_table, table_of
 from traveltime_lab.search.receipts.record import DAY, DAYS, KEY
+from traveltime_lab.search.reliability.areas import reliability_cells, reliability_map
 from traveltime_lab.search.reliability.days import check_days
 from traveltime_lab.search.reliability.reliability import reliability
 from traveltime_lab.search.replay.receipt import checked
@@ -85,6 +86,8 @@ _ANSWERS: Final[Mapping[str, Callable[..., Any]]] = {
     "geohash_cells": geohash_cells,
     "accessibility": accessibility,
     "reliability": reliability,
+    "reliability_map": reliability_map,
+    "reliability_cells": reliability_cells,
     "calibrate_speeds": _calibration,
     "write_matrix": _matrix,
     "write_areas": _areas,
@@ -155,7 +158,7 @@ def replay(
         The tables of the question that the receipt has only a hash of, because they have more than 10,000 rows, labels
         other than whole numbers and texts, or were written by `write_matrix` or `write_areas`.
     days : mapping of date to Network, optional
-        For a receipt of `reliability`, which has only hashes of its days: these.
+        For a receipt of `reliability` and its areas and cells, which has only hashes of the days: these.
 
     Returns
     -------
