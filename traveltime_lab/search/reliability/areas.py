@@ -160,19 +160,46 @@ def reliability_map(
 
     Examples
     --------
+    A day on which the trips of a bus line are 10 minutes late:
+
     >>> import datetime as dt
+    >>> import json
     >>> network, places = tl.sample_network(), tl.sample_points()
+    >>> trips = network.trips_frame(date="2019-05-14")
+    >>> late = [
+    ...     {
+    ...         "id": trip,
+    ...         "trip_update": {
+    ...             "trip": {"trip_id": trip, "start_date": "20190514"},
+    ...             "delay": 600,
+    ...         },
+    ...     }
+    ...     for trip in trips.query("route == 'T9'").trip_id
+    ... ]
+    >>> message = {
+    ...     "header": {"gtfs_realtime_version": "2.0"},
+    ...     "entity": late,
+    ... }
+    >>> tuesday = network.with_updates(json.dumps(message).encode())
     >>> areas = tl.reliability_map(
     ...     network,
-    ...     {dt.date(2019, 5, 14): network, dt.date(2019, 5, 15): network},
+    ...     {dt.date(2019, 5, 14): tuesday},
     ...     places.loc[["PUCRS"]],
     ...     departure_time="2019-05-14T08:00:00",
     ...     window=600,
-    ...     travel_time=1800,
+    ...     travel_time=1200,
     ...     percentiles=[50, 95],
-    ...     kinds=["planned", "realizable"],
     ... )
-    >>> (areas.to_crs(network.crs).area / 1e6).round()
+    >>> areas["km2"] = (areas.to_crs(network.crs).area / 1e6).round(1)
+    >>> areas[["kind", "percentile", "km2"]]
+                 kind  percentile   km2
+    name
+    PUCRS     planned        50.0  14.9
+    PUCRS     planned        95.0   9.1
+    PUCRS    observed        50.0  14.9
+    PUCRS    observed        95.0   9.0
+    PUCRS  realizable        50.0  14.6
+    PUCRS  realizable        95.0   7.0
     """
     asked = _Asked.of(
         network, days, origins, travel_time=travel_time, departure_time=departure_time, arrival_time=arrival_time,
@@ -284,12 +311,19 @@ def reliability_cells(
     ...     places.loc[["PUCRS"]],
     ...     departure_time="2019-05-14T08:00:00",
     ...     window=600,
-    ...     travel_time=1200,
+    ...     travel_time=600,
     ...     resolution=7,
     ...     percentiles=[80],
-    ...     kinds=["realizable"],
+    ...     kinds=["planned"],
     ... )
-    >>> cells[["cell", "realizable_p80", "realizable_share"]].round(2)
+    >>> cells[["cell", "planned_p80", "planned_share"]].round(2)
+                  cell  planned_p80  planned_share
+    0  87a901280ffffff         <NA>           0.00
+    1  87a901282ffffff          440           0.35
+    2  87a901283ffffff          562           0.02
+    3  87a901291ffffff          581           0.01
+    4  87a901295ffffff         <NA>           0.01
+    5  87a90129cffffff          546           0.03
     """
     grid = "h3" if one_of(grid, "grid", ("h3", "geohash")) == "h3" else "geohash"
     resolution = grids.check_resolution(grid, resolution)
