@@ -43,7 +43,7 @@ class AtStops(NamedTuple):
     Attributes
     ----------
     stops : int32 array of shape (n,)
-        Of the planned timetable.
+        Rows in the planned timetable.
     ms : int32 array of shape (n_moments, n)
         `NEVER` if there is no journey.
     later : int32 array of shape (n_moments, n), optional

@@ -175,7 +175,7 @@ def gather_statistic(cells, walked, times, ends, limit_ms, within_ms, rank, leve
     walked : Walked
     times : StopTimes
     ends : EdgeEnds
-        Of all edges of the cells.
+        Has all edges of the cells.
     limit_ms : int
         Longest travel time of interest.
     within_ms : int

@@ -1,5 +1,5 @@
 """
-The searches of a study of areas, day by day: travel times at the stops, from which fields of all departures are made.
+The searches of a study of areas, day by day: travel times at the stops, which fields of all departures have.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class AreaStudy(DaysStudy):
     Attributes
     ----------
     kinds : tuple of str
-        Of `KINDS`.
+        Some of `KINDS`.
     searched_s : int
         Limit of the searches, which is beyond that of the question.
     """
@@ -157,7 +157,7 @@ def _calls(timetable: Timetable, planned: Timetable, stop_of: Int32Array | None,
 
 class Areas(NamedTuple):
     """
-    What a study of areas has found at the stops, and what is drawn from it.
+    The travel times at the stops that a study of areas has found, from which areas are drawn.
 
     Attributes
     ----------

@@ -201,26 +201,26 @@ def reliability_map(
     PUCRS  realizable        50.0  14.6
     PUCRS  realizable        95.0   7.0
     """
-    asked = _Asked.of(
+    request = _Request.of(
         network, days, origins, travel_time=travel_time, departure_time=departure_time, arrival_time=arrival_time,
         transportation=transportation, window=window, percentiles=percentiles, kinds=kinds, snapping=snapping,
         progress=progress, executor=executor,
     )  # fmt: skip
     style = shape_style(
-        parse_level_of_detail(level_of_detail).downgraded(asked.question.limit), no_holes=no_holes,
+        parse_level_of_detail(level_of_detail).downgraded(request.question.limit), no_holes=no_holes,
         polygons_filter=polygons_filter, remove_water_bodies=remove_water_bodies,
     )  # fmt: skip
-    with warned_once(2 * len(asked.dates)), asked.watched(progress, "Areas"):
-        found = asked.study(searched_limit(asked.query, (asked.question.limit,), style), executor)
-        shapes, reaches_border = _drawn(found, asked.percents, style)
-        n_each, n = shapes.shape[1], len(asked.places)
+    with warned_once(2 * len(request.dates)), request.watched(progress, "Areas"):
+        found = request.study(searched_limit(request.query, (request.question.limit,), style), executor)
+        shapes, reaches_border = _drawn(found, request.percents, style)
+        n_each, n = shapes.shape[1], len(request.places)
         columns = {
-            "kind": _as_kinds(np.tile(np.repeat(asked.kinds, len(asked.percents)), n)),
-            "percentile": np.tile(asked.percents, n * len(asked.kinds)),
-            "travel_time": np.full(n * n_each, asked.question.limit, np.int32),
+            "kind": _as_kinds(np.tile(np.repeat(request.kinds, len(request.percents)), n)),
+            "percentile": np.tile(request.percents, n * len(request.kinds)),
+            "travel_time": np.full(n * n_each, request.question.limit, np.int32),
             **_counts(found, n * n_each),
         }
-        answer = table_of_shapes(found.query, asked.places, found.snaps, shapes, reaches_border, columns)
+        answer = table_of_shapes(found.query, request.places, found.snaps, shapes, reaches_border, columns)
     answer.attrs[DAYS] = about_days(days, [day.fingerprint for day in found.days])
     return answer
 
@@ -327,18 +327,18 @@ def reliability_cells(
     """
     grid = "h3" if one_of(grid, "grid", ("h3", "geohash")) == "h3" else "geohash"
     resolution = grids.check_resolution(grid, resolution)
-    asked = _Asked.of(
+    request = _Request.of(
         network, days, origins, travel_time=travel_time, departure_time=departure_time, arrival_time=arrival_time,
         transportation=transportation, window=window, percentiles=percentiles, kinds=kinds, snapping=snapping,
         progress=progress, executor=executor,
     )  # fmt: skip
     no_water, with_geometry = flag(remove_water_bodies, "remove_water_bodies"), flag(geometry, "geometry")
-    with warned_once(2 * len(asked.dates)), asked.watched(progress, "Cells"):
-        found = asked.study(asked.question.limit + 1, executor)
-        each = _cells(found, grid, resolution, asked.percents, no_water=no_water)
+    with warned_once(2 * len(request.dates)), request.watched(progress, "Cells"):
+        found = request.study(request.question.limit + 1, executor)
+        each = _cells(found, grid, resolution, request.percents, no_water=no_water)
     row = np.repeat(np.arange(len(each)), [len(table) for table in each])
     table = pd.concat(each, ignore_index=True)
-    columns = {"origin": asked.places.index.take(row), **table, **_counts(found, len(table))}
+    columns = {"origin": request.places.index.take(row), **table, **_counts(found, len(table))}
     answer: pd.DataFrame = pd.DataFrame(columns)
     if with_geometry:
         answer = gpd.GeoDataFrame(answer, geometry=outlines(grid, table["cell"].to_numpy(object)), crs="EPSG:4326")
@@ -346,7 +346,7 @@ def reliability_cells(
     return answer
 
 
-class _Asked(NamedTuple):
+class _Request(NamedTuple):
     """
     The arguments that areas and cells have in common, validated.
 
@@ -379,7 +379,7 @@ class _Asked(NamedTuple):
     def of(
         cls, network: Any, days: Any, origins: Any, *, travel_time: Any, departure_time: Any, arrival_time: Any,
         transportation: Any, window: Any, percentiles: Any, kinds: Any, snapping: Any, progress: Any, executor: Any,
-    ) -> _Asked:  # fmt: skip
+    ) -> _Request:  # fmt: skip
         """Validate the arguments."""
         limit = travel_time_s(travel_time, MAX_TRAVEL_TIME_S)
         check_network(network)
