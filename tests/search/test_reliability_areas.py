@@ -324,6 +324,9 @@ def test_other_streets_and_stops(town: tl.Network, tmp_path: Path) -> None:
     with pytest.raises(tl.InputError, match=r"days\[2026-03-02\] has other streets than the planned network"):
         tl.reliability_map(town, {MONDAY: other}, CENTRE, **SOME)
     home = gpd.GeoSeries.from_xy(*FRAME.to_lnglat([0.0], [0.0]), crs=4326)
+    faster = tl.add_speeds(other, edges={0: 70.0})
+    with pytest.raises(tl.InputError, match="has other streets than the planned network"):
+        tl.reliability_map(other, {MONDAY: faster}, home, **SOME)
     for name, stops in (("moved", {**STOPS, "b": (2900.0, 0.0)}), ("more", {"d": (100.0, 0.0), **STOPS})):
         folder = tmp_path / name
         folder.mkdir()

@@ -88,7 +88,7 @@ class AreaStudy(DaysStudy):
             day.transit.layer.timetable.check_moment(moment, name=self.departures.name)
         name = f"days[{date.isoformat()}]"
         _check_streets(network, self.network, name)
-        timetable = network.transit.timetable if network.transit is not None else transit_of(self.network).timetable
+        timetable = transit_of(network).timetable
         stop_of = self._names.rows_in(timetable, "stops", "stop_id")
         is_called = _calls(timetable, transit_of(self.network).timetable, stop_of, name)
         there = snaps
@@ -114,8 +114,12 @@ def _check_streets(network: Network, planned: Network, name: str) -> None:
     """Raise an error if a network of a day has other streets."""
     if network.streets is planned.streets:
         return
-    mine, theirs = (arrays_by_field(each.streets.tables) for each in (planned, network))
-    if not all(np.array_equal(mine[column], theirs[column]) for column in mine if mine[column].dtype != object):
+    ours, others = planned.streets.tables, network.streets.tables
+    mine, theirs = arrays_by_field(ours), arrays_by_field(others)
+    # Names of streets do not matter.
+    columns = [name for name, values in mine.items() if values.dtype != object]
+    is_same = mine.keys() == theirs.keys() and ours.uses.equals(others.uses)
+    if not is_same or not all(np.array_equal(mine[name], theirs[name]) for name in columns):
         msg = (
             f"{name} has other streets than the planned network, and areas need the same on all days. Give networks of "
             "with_updates or observed_days, or build them from the same streets"
