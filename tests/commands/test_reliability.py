@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
+from typing import Any
 
 import geopandas as gpd
 import pandas as pd
@@ -80,6 +81,28 @@ def test_opportunities_have_a_geometry(
     found = gpd.read_file(out)
     assert found.geometry.geom_equals_exact(expected.geometry, 1e-12, align=False).all()
     assert found["jobs_realizable_p80"].tolist() == expected["jobs_realizable_p80"].tolist()
+
+
+@pytest.mark.parametrize(
+    ("function", "more"),
+    [("reliability_map", {"level_of_detail": "lowest"}), ("reliability_cells", {"grid": "geohash", "resolution": 7})],
+)
+def test_areas_and_cells(
+    porto_alegre: Network, archive: Path, tmp_path: Path, function: str, more: dict[str, Any]
+) -> None:
+    out, here = tmp_path / "found.parquet", (-51.2278, -30.0276)
+    options = [text for name, value in more.items() for text in (f"--{name.replace('_', '-')}", value)]
+    options += ["--archive", archive, "--percentiles", "50,100", "--kinds", "planned,observed"]
+    given = [function.replace("_", "-"), "city.network", "-51.2278,-30.0276", *options, *HOW, "--travel-time", 900]
+    assert cli.main([str(text) for text in [*given, "--out", out]]) == 0
+    how = {**MORNING, **more, "travel_time": 900, "percentiles": [50, 100], "kinds": ["planned", "observed"]}
+    expected = getattr(tl, function)(porto_alegre, tl.observed_days(porto_alegre, archive), here, **how)
+    found = gpd.read_parquet(out)
+    pd.testing.assert_frame_equal(
+        pd.DataFrame(found.drop(columns="geometry")), pd.DataFrame(expected.drop(columns="geometry")),
+        check_dtype=False, check_categorical=False, check_names=False,
+    )  # fmt: skip
+    assert found.geometry.geom_equals_exact(expected.geometry, 1e-12, align=False).all()
 
 
 def test_days_and_archives(

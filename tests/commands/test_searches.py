@@ -128,7 +128,13 @@ def answer(network: Network, tables: dict[str, gpd.GeoDataFrame], function: str)
 
 def test_every_command_is_tried() -> None:
     """Those without points or with an archive have tests of their own."""
-    assert {each.function for each in COMMANDS} == {*ASKED, "explain", "reliability"}
+    assert {each.function for each in COMMANDS} == {
+        *ASKED,
+        "explain",
+        "reliability",
+        "reliability_map",
+        "reliability_cells",
+    }
 
 
 @pytest.mark.parametrize("function", ASKED)

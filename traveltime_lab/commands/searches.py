@@ -83,6 +83,8 @@ COMMANDS: Final = (
     _Command("nearest", is_points=True),
     _Command("accessibility", is_points=True),
     _Command("reliability", is_points=True, geometry_of="opportunities"),
+    _Command("reliability_map", "geojson"),
+    _Command("reliability_cells"),
     _Command("h3_cells"),
     _Command("geohash_cells"),
     _Command("snap", is_points=True),

@@ -53,8 +53,6 @@ from traveltime_lab.surfaces import grids
 from traveltime_lab.surfaces.grids import Grid
 from traveltime_lab.surfaces.level_of_detail import DEFAULT_LEVEL, parse_level_of_detail
 
-Kind = Literal["planned", "observed", "realizable"]
-
 
 @explained_keywords
 @with_receipt
@@ -69,7 +67,7 @@ def reliability_map(
     transportation: str | Transportation | Mapping[str, Any] = "public_transport",
     window: int | None = None,
     percentiles: Sequence[float] = (50, 80, 95),
-    kinds: Sequence[Kind] = KINDS,
+    kinds: Sequence[str] = KINDS,
     level_of_detail: str | int | Mapping[str, Any] | None = DEFAULT_LEVEL,
     no_holes: bool = False,
     polygons_filter: int | Mapping[str, Any] | None = None,
@@ -103,7 +101,7 @@ def reliability_map(
         Seconds after each departure time, or before each arrival time, 1 to 43200, with a departure a minute.
     percentiles : sequence of float, default (50, 80, 95)
         Percentages above 0 and at most 100 of the departures of all days with which the area is reachable at least.
-    kinds : sequence of {"planned", "observed", "realizable"}, default all
+    kinds : sequence of str, default ("planned", "observed", "realizable")
         Travel times; see `reliability`. Those of arrivals are planned or observed.
     level_of_detail, no_holes, polygons_filter, remove_water_bodies
         As in `time_map`.
@@ -234,13 +232,13 @@ def reliability_cells(
     *,
     travel_time: int | dt.timedelta,
     resolution: int,
-    grid: Grid = "h3",
+    grid: Literal["h3", "geohash"] = "h3",
     departure_time: MomentsLike = None,
     arrival_time: MomentsLike = None,
     transportation: str | Transportation | Mapping[str, Any] = "public_transport",
     window: int | None = None,
     percentiles: Sequence[float] = (50, 80, 95),
-    kinds: Sequence[Kind] = KINDS,
+    kinds: Sequence[str] = KINDS,
     remove_water_bodies: bool = True,
     snapping: Snapping | Mapping[str, Any] | None = None,
     geometry: bool = True,
