@@ -281,6 +281,7 @@ NOT_HERE: Final = {
     "headways": "tests/transit/test_headways.py: trips here have times",
     "headway_draws": "tests/transit/test_headways.py",
     "headway_seed": "tests/transit/test_headways.py",
+    "step_free": "tests/streets/test_step_free.py: no street here has steps",
 }
 SNAPPING: Final = {
     "penalty": ("enabled", "disabled"), "accept_roads": ("both_drivable_and_walkable", "any_drivable"),

@@ -75,6 +75,7 @@ def test_defaults_are_the_contract_ones() -> None:
         "headway_draws": 20,
         "max_stress": None,
         "push_above_stress": False,
+        "step_free": None,
         "headway_seed": 0,
     }
     assert dataclasses.asdict(Snapping()) == {

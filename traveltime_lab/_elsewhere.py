@@ -88,6 +88,7 @@ ARGUMENTS: Final[Mapping[str, str]] = {
     "walking_speed": "speed_walking walk_speed walking_kph",
     "cycling_speed": "speed_cycling bike_speed cycle_speed cycling_kph",
     "max_stress": "max_lts lts max_bike_traffic_stress stress",
+    "step_free": "wheelchair wheelchair_accessible accessible stair_free steps_free barrier_free no_stairs",
     "resolution": "res h3_resolution precision",
     "k": "num n n_nearest num_pois maxitems n_neighbors",
     "gtfs": "gtfs_path gtfs_paths feed feeds",

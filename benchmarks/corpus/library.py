@@ -126,6 +126,7 @@ def values_of_option(field: dataclasses.Field[Any]) -> tuple[str, ...]:
         "walking_speed": ("3.0", "8", "0.4", "20.5", "'fast'"),
         "cycling_speed": ("12.0", "25", "3.9", "61"),
         "push_above_stress": ("False", "True", "1"),
+        "step_free": ("None", "False", "True", "'lenient'", "'strict'", "'maybe'"),
         "max_stress": ("1", "2", "4", "0", "5", "'low'"),
         "modes": (*(f"('{mode}',)" for mode in transportation.ROUTE_MODES), "('bus', 'rail')", "('boat',)"),
     }  # fmt: skip

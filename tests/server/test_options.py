@@ -316,6 +316,7 @@ TRANSPORTATION: dict[str, Change] = {
     "headways": ({}, by(headways="average")),
     "max_stress": (by(max_stress=4), by(max_stress=1)),
     "push_above_stress": (by(max_stress=1), by(max_stress=1, push_above_stress=True)),
+    "step_free": ({}, by(step_free="lenient")),
     "max_changes.enabled": (
         by(max_changes={"enabled": False, "limit": 0}), by(max_changes={"enabled": True, "limit": 0}),
     ),

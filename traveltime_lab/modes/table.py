@@ -286,6 +286,7 @@ _APPLIES: Final[Mapping[str, Callable[[Mode], bool]]] = {
     "cycling_speed": lambda row: row.street is CYCLING,
     "max_stress": lambda row: row.street is CYCLING,
     "push_above_stress": lambda row: row.street is CYCLING,
+    "step_free": lambda row: row.has_walks,
 }
 #: The types that each of these options applies to.
 APPLIES_TO: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(

@@ -59,6 +59,8 @@ ROUTE_MODES: Final = (
 TRAFFIC_MODELS: Final = ("optimistic", "balanced", "pessimistic", "peak", "off_peak")
 INCLUDABLE_ROADS: Final = ("track", "restricted")
 EXCLUDABLE_ROADS: Final = ("toll",)
+#: Whether step-free walks pass what is not known to be passable.
+STEP_FREE: Final = ("lenient", "strict")
 #: How services by headway are read; see `Transportation`.
 HEADWAYS: Final = ("exact", "average", "random")
 _SECONDS: Final = (
@@ -142,6 +144,9 @@ class Transportation:
     push_above_stress : bool, default False
         `max_stress` only: whether bicycles are pushed along streets and across crossings above it, at 4 km/h where
         walking is possible (assumed).
+    step_free : {"lenient", "strict"} or bool, optional
+        Walking and timetable types: whether walks are without steps, for wheelchairs and prams. ``"lenient"``, or True:
+        what is not known is passable. ``"strict"``: it is not. By default, and with False, walks may have steps.
 
     Raises
     ------
@@ -200,6 +205,7 @@ class Transportation:
     headway_seed: int = 0
     max_stress: int | None = None
     push_above_stress: bool = False
+    step_free: str | bool | None = None
 
     def __post_init__(self) -> None:
         """Check and normalise every field."""
@@ -222,6 +228,7 @@ class Transportation:
             "headway_seed": whole(self.headway_seed, "headway_seed", "", MAX_SEED),
             "max_stress": None if self.max_stress is None else whole(self.max_stress, "max_stress", "", MAX_STRESS),
             "push_above_stress": flag(self.push_above_stress, "push_above_stress"),
+            "step_free": _step_free(self.step_free),
         }
         values |= {option: whole(getattr(self, option), option, "seconds", MAX_OPTION_S) for option in _SECONDS}
         if self.direct_walking_time is not None:
@@ -297,7 +304,7 @@ class Transportation:
         """The means of transportation of egress, of changes and of trips without a vehicle: walking."""
         row = MODES[self.type]
         is_own = self.walking_speed is None and row.street.is_on_foot
-        return _egress(row.kph if is_own else self.walking_speed)
+        return _egress(row.kph if is_own else self.walking_speed, self.step_free)
 
     @property
     def access_time(self) -> int:
@@ -326,9 +333,9 @@ def _access(transportation: Transportation) -> Transportation:
 
 
 @functools.lru_cache(maxsize=256)
-def _egress(walking_speed: float | None) -> Transportation:
+def _egress(walking_speed: float | None, step_free: str | bool | None) -> Transportation:
     """Return the means of transportation of egress; cached, as every step of a search needs it."""
-    return Transportation(WALKING.name, walking_speed=walking_speed)
+    return Transportation(WALKING.name, walking_speed=walking_speed, step_free=step_free)
 
 
 _DEFAULTS: Final[Mapping[str, object]] = {field.name: field.default for field in fields(Transportation)}
@@ -344,6 +351,13 @@ def _check_draws(values: Mapping[str, object]) -> None:
                 f"{option} is for headways='random' only; got {option}={values[option]!r} with "
                 f"headways={values['headways']!r}. Leave it out."
             )
+
+
+def _step_free(value: object) -> str | None:
+    """Return how step-free walks are, None if they need not be."""
+    if value is None or type(value).__name__ in ("bool", "bool_"):
+        return STEP_FREE[0] if value else None
+    return one_of(value, STEP_FREE, "step_free")
 
 
 def _changes(value: object) -> int | None:

@@ -175,6 +175,7 @@ def _in_words(means: Transportation) -> str:
         **{name: "" if (kph := getattr(means, name)) is None else f"{kph:g} km/h" for name in SPEED_OPTIONS},
         "max_stress": "" if means.stress_limit is None else str(means.stress_limit),
         "push_above_stress": str(means.push_above_stress) if means.push_above_stress else "",
+        "step_free": str(means.step_free or ""),
         "boarding_time": "" if means.boarding_time == _PLAIN.boarding_time else str(means.boarding_time),
     }
     text = [f"{name} {value}" for name, value in options.items() if value]

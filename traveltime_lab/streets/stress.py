@@ -18,6 +18,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray, Int64Array, UInt8Array, UInt16Array, within_rows
+from traveltime_lab.errors import ModeError
 from traveltime_lab.streets.tables import (
     CLOSED_BY_CHANGE,
     NODE_CROSSING_SIGNALS,
@@ -276,6 +277,17 @@ def with_level(codes: UInt16Array, level: AnyArray) -> UInt16Array:
     """Return numbers of directed edges with levels that are given, and the same facts for crossings."""
     kept = codes & ~np.uint16(_LEVEL[1] | _KIND[1] << _KIND[0])
     return np.asarray(kept | level | np.uint16(GIVEN << _KIND[0]), np.uint16)
+
+
+def check_known(tables: StreetTables) -> None:
+    """Raise ModeError if levels of traffic stress are not known."""
+    if not tables.has_stress:
+        msg = (
+            "max_stress needs levels of traffic stress, which this network does not have; build it again from "
+            "OpenStreetMap data, or from tables with the column 'highway'; those of edges_frame() also need "
+            "stress_code_forward and stress_code_backward"
+        )
+        raise ModeError(msg)
 
 
 def street_levels(tables: StreetTables) -> UInt8Array:

@@ -15,10 +15,9 @@ import numpy as np
 
 from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray, Int32Array, Int64Array, indptr_of, indptr_of_rows
 from traveltime_lab.crs import LocalFrame
-from traveltime_lab.errors import ModeError
 from traveltime_lab.kernels.street import reading, turns
 from traveltime_lab.modes.transportation import Transportation
-from traveltime_lab.streets import costs, stress
+from traveltime_lab.streets import costs, step_free, stress
 from traveltime_lab.streets.access_zones import access_zones
 from traveltime_lab.streets.chains import Chains, chains, distinct
 from traveltime_lab.streets.components import order_by_row, strong, weak
@@ -79,9 +78,11 @@ def open_edges(tables: StreetTables, transportation: Transportation, *, before_c
     is_open[1::2] = (allowed & (uses[f"{base}_kph_backward"].to_numpy() > 0))[tables.edge_use]
     most = transportation.stress_limit
     if most is not None:
-        check_stress(tables)
+        stress.check_known(tables)
         too_much = stress.above(stress.street_levels(tables), most)
         is_open &= ~(too_much & ~_is_walked(tables)) if transportation.push_above_stress else ~too_much
+    if transportation.step_free:
+        is_open &= ~np.repeat(step_free.is_barred(tables), 2)
     return is_open
 
 
@@ -91,17 +92,6 @@ def _is_walked(tables: StreetTables) -> BoolArray:
     allowed = (access == ACCESS_YES) | (access == ACCESS_DESTINATION)
     both = [allowed & (tables.uses[f"walking_kph_{way}"].to_numpy() > 0) for way in ("forward", "backward")]
     return np.stack([each[tables.edge_use] for each in both], axis=1).ravel()
-
-
-def check_stress(tables: StreetTables) -> None:
-    """Raise ModeError if levels of traffic stress are not known."""
-    if not tables.has_stress:
-        msg = (
-            "max_stress needs levels of traffic stress, which this network does not have; build it again from "
-            "OpenStreetMap data, or from tables with the column 'highway'; those of edges_frame() also need "
-            "stress_code_forward and stress_code_backward"
-        )
-        raise ModeError(msg)
 
 
 def build_topology(

@@ -19,7 +19,7 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -35,7 +35,7 @@ from traveltime_lab.runtime.interrupts import checkpoint
 from traveltime_lab.runtime.memo import Derived
 from traveltime_lab.runtime.shared import shared, shared_by
 from traveltime_lab.streets.graph import RoadGraph
-from traveltime_lab.streets.layer import GraphKey
+from traveltime_lab.streets.layer import GraphKey, RoadsKey, roads_key
 from traveltime_lab.streets.snapping import CAN_ARRIVE, CAN_LEAVE, Snaps, snap_points
 from traveltime_lab.transit import stop_links
 from traveltime_lab.transit.average_headways import AverageSearch, headway_table
@@ -53,7 +53,8 @@ _HOUR_S: Final = 3600
 SAMPLE_S: Final = 60
 
 #: Prepared trip tables by vehicles, modes of routes, walking speed, longest walk between vehicles, and interval.
-_SEARCHES = Derived[tuple[str, tuple[str, ...], float | None, int, int, int], TransitSearch]("trip tables", kept=6)
+_TableKey: TypeAlias = tuple[str, tuple[str, ...], RoadsKey, float | None, int, int, int]
+_SEARCHES = Derived[_TableKey, TransitSearch]("trip tables", kept=6)
 #: The same for the draws of random headways, by seed and number of draws, too. They take as much memory as that many
 #: tables, so that only those of the latest query are kept.
 _DRAWS = Derived[tuple[Any, ...], tuple[TransitSearch, ...]]("drawn trip tables", kept=1)
@@ -235,10 +236,11 @@ class TransitQuery(HasQuestion):
 
         return _AVERAGES.of(self.layer, self._key(first, last), make)
 
-    def _key(self, first: int, last: int) -> tuple[str, tuple[str, ...], float | None, int, int, int]:
+    def _key(self, first: int, last: int) -> _TableKey:
         """Return the key of trip tables of an interval in POSIX seconds."""
         means = self.transportation
-        return means.vehicles, means.modes, means.egress.speed, means.transfer_walking_time, first, last
+        roads, kph = roads_key(means.egress), means.egress.speed
+        return means.vehicles, means.modes, roads, kph, means.transfer_walking_time, first, last
 
     def _table(self, first: int, last: int, headways: Draw | bool = True) -> TripTable:
         """Return the trip instances of an interval with times in milliseconds; see `trip_table`."""

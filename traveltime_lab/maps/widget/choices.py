@@ -5,7 +5,8 @@ Choices that a network offers: types of transportation, and days with service.
 from __future__ import annotations
 
 import datetime as dt
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 from traveltime_lab.limits import MAX_STRESS
 from traveltime_lab.modes.table import MODES, STREET_TYPES, TIMETABLE_TYPES
@@ -15,8 +16,24 @@ from traveltime_lab.transit.route_types import SELECTS
 if TYPE_CHECKING:
     from traveltime_lab.network.network import Network
 
-#: Highest levels of traffic stress of streets, and their names.
-STRESS: Final = (("all", MAX_STRESS), ("up to 3", 3), ("calm, up to 2", 2), ("calmest, 1", 1))
+#: Options with a few values: their label, the names of their values, and the usual value.
+OPTIONS: Final[Mapping[str, tuple[str, Sequence[tuple[str, Any]], Any]]] = {
+    "max_stress": (
+        "Streets by traffic stress",
+        (("all", MAX_STRESS), ("up to 3", 3), ("calm, up to 2", 2), ("calmest, 1", 1)),
+        MAX_STRESS,
+    ),
+    "step_free": (
+        "Walks", (("with steps", None), ("step-free, or not known", "lenient"), ("step-free", "strict")), None,
+    ),
+}  # fmt: skip
+#: Percentiles of a departure window; 0 is the fastest departure.
+PERCENTILES: Final = (
+    ("the luckiest minute", 0),
+    ("half of the minutes", 50),
+    ("80 % of the minutes", 80),
+    ("95 % of the minutes", 95),
+)
 #: How the areas of several origins are combined.
 COMBINATIONS: Final = (
     ("Each origin's own areas", "each"),

@@ -37,14 +37,8 @@ _QUARTER_S = 900
 _PLAY_MS = 500
 
 _DAY_SECONDS = 86_400
-#: Choices of departure windows and percentiles; 0 is no window, or the fastest departure.
+#: Choices of departure windows; 0 is no window.
 _WINDOWS = (("this very minute", 0), ("within 15 minutes", 900), ("within 30 minutes", 1800), ("within an hour", 3600))
-_PERCENTILES = (
-    ("the luckiest minute", 0),
-    ("half of the minutes", 50),
-    ("80 % of the minutes", 80),
-    ("95 % of the minutes", 95),
-)
 _PENALTIES = (("takes its time", "enabled"), ("takes no time", "disabled"))
 #: Limits to choose from with a slider: fine steps first, up to what is allowed.
 _SECONDS = [60 * n for n in (*range(1, 60), *range(60, 120, 5), *range(120, limits.MAX_TRAVEL_TIME_S // 60 + 1, 10))]
@@ -162,6 +156,12 @@ class Panel:
             lambda entries: entries.get(name, usual),
         )
 
+    def _choice_row(self, name: str) -> Any:
+        """Return the row of an option with a few values."""
+        label, values, usual = choices.OPTIONS[name]
+        control = self._bind_option(ipywidgets.Dropdown(options=values), "mode_options", name, usual)
+        return labelled(label, control, is_long=True)
+
     def _on_state(self, change: Any) -> None:
         self._is_updating = True
         try:
@@ -259,7 +259,7 @@ class Panel:
         )
         window = self._bind(ipywidgets.Dropdown(options=_WINDOWS), "window")
         luck = self._bind(
-            ipywidgets.Dropdown(options=_PERCENTILES), "percentile", lambda p: p or None, lambda p: p or 0
+            ipywidgets.Dropdown(options=choices.PERCENTILES), "percentile", lambda p: p or None, lambda p: p or 0
         )
         self._moment_row, self._day_row = labelled("When", moment), labelled("Day", day)
         self._window_row, self._luck_row = labelled("Leaving", window), labelled("Good for", luck)
@@ -329,9 +329,7 @@ class Panel:
         self._roads_row = labelled("Streets", roads)
         tracks = self._road_choice("include_roads", "track", "Use rough tracks")
         restricted = self._road_choice("include_roads", "restricted", "Use restricted roads")
-        stress = ipywidgets.Dropdown(options=choices.STRESS)
-        self._bind_option(stress, "mode_options", "max_stress", limits.MAX_STRESS)
-        self._stress_row = labelled("Streets by traffic stress", stress, is_long=True)
+        self._choice_rows = {name: self._choice_row(name) for name in choices.OPTIONS}
         tolls = self._road_choice("exclude_roads", "toll", "Avoid tolls")
         self._car_options = column([self._roads_row, tracks, restricted, tolls])
         walk = self._bind(
@@ -370,7 +368,7 @@ class Panel:
                 labelled("Way there", penalty),
                 self._boarding_row,
                 self._car_options,
-                self._stress_row,
+                *self._choice_rows.values(),
                 self._ride_options,
             ]
         )
@@ -421,7 +419,8 @@ class Panel:
         show(self._luck_row, has_hour and state.uses_timetable and state.window > 0)
         show(self._traffic_row, applies("traffic_model", kind) and in_time)
         show(self._car_options, applies("exclude_roads", kind))
-        show(self._stress_row, applies("max_stress", kind))
+        for name, each in self._choice_rows.items():
+            show(each, applies(name, kind))
         show(self._ride_options, applies("max_changes", kind))
         show(self._boarding_row, applies("boarding_time", kind))
         hours, minutes = divmod(state.second // 60, 60)

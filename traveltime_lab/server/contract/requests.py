@@ -151,6 +151,7 @@ class Misplaced(Struct, kw_only=True):
     penalty: Raw | None = None
     pt_change_delay: Raw | None = None
     push_above_stress: Raw | None = None
+    step_free: Raw | None = None
     threshold: Raw | None = None
     traffic_model: Raw | None = None
     walking_time: Raw | None = None

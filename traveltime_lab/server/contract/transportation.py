@@ -23,6 +23,7 @@ class MaxChanges(Struct):
 
 
 Headways: TypeAlias = Literal["exact", "average"]
+StepFree: TypeAlias = Literal["lenient", "strict"]
 Stress: TypeAlias = Annotated[int, Meta(ge=1, le=MAX_STRESS)]
 
 
@@ -65,6 +66,7 @@ _OPTIONS: Final[Mapping[str, Any]] = {
     "boarding_time": Seconds,
     "max_stress": Stress,
     "push_above_stress": bool,
+    "step_free": StepFree,
 }
 #: Options on the fast endpoints of types without and with a timetable. Source: docs/contract.md, 5.2.
 _FAST_OPTIONS: Final[Mapping[bool, Mapping[str, Any]]] = {
