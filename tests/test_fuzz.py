@@ -381,6 +381,7 @@ TARGETS = [
     )).select, lambda w: {"dates": ["2026-03-03"]}, share=0.3),
     Target("CloseStreets", changing("CloseStreets"), lambda w: {"edges": 0}, share=0.5),
     Target("ReopenStreets", changing("ReopenStreets"), lambda w: {"edges": 0}, share=0.5),
+    Target("MakeStepFree", changing("MakeStepFree"), lambda w: {"edges": 0}, share=0.5),
     Target("AddCycleTrack", changing("AddCycleTrack"), lambda w: {"edges": 0}, share=0.5),
     Target("SetSpeed", changing("SetSpeed"), lambda w: {"edges": 0, "kph": 20}, share=0.5),
     Target("AddStreet", changing("AddStreet"), lambda w: {

@@ -155,6 +155,9 @@ from .scenarios.street_changes import (
     CloseStreets as CloseStreets,
 )
 from .scenarios.street_changes import (
+    MakeStepFree as MakeStepFree,
+)
+from .scenarios.street_changes import (
     ReopenStreets as ReopenStreets,
 )
 from .scenarios.street_changes import (

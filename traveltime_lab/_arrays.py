@@ -26,6 +26,7 @@ Int64Array: TypeAlias = npt.NDArray[np.int64]
 ObjectArray: TypeAlias = npt.NDArray[np.object_]
 UInt8Array: TypeAlias = npt.NDArray[np.uint8]
 UInt16Array: TypeAlias = npt.NDArray[np.uint16]
+UInt32Array: TypeAlias = npt.NDArray[np.uint32]
 UInt64Array: TypeAlias = npt.NDArray[np.uint64]
 
 

@@ -89,6 +89,8 @@ ARGUMENTS: Final[Mapping[str, str]] = {
     "cycling_speed": "speed_cycling bike_speed cycle_speed cycling_kph",
     "max_stress": "max_lts lts max_bike_traffic_stress stress",
     "step_free": "wheelchair wheelchair_accessible accessible stair_free steps_free barrier_free no_stairs",
+    "max_incline": "maximum_incline max_slope max_grade incline",
+    "min_width": "minimum_width width",
     "resolution": "res h3_resolution precision",
     "k": "num n n_nearest num_pois maxitems n_neighbors",
     "gtfs": "gtfs_path gtfs_paths feed feeds",

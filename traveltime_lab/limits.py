@@ -30,6 +30,9 @@ MAX_DRAWS: Final = 1_000
 MAX_SEED: Final = 2**32 - 1
 #: Highest level of traffic stress: Mekuria, Furth, Nixon 2012.
 MAX_STRESS: Final = 4
+#: Caps of step-free walks, per cent and metres (assumed: steeper than any street, from a child's buggy to a car).
+INCLINES: Final = (1.0, 100.0)
+WIDTHS_M: Final = (0.3, 5.0)
 #: Slowest and fastest walking speed in km/h (assumed: slower than with a walking frame, faster than most runners).
 WALKING_SPEEDS_KPH: Final = (0.5, 20.0)
 #: Slowest and fastest cycling speed in km/h: that of pushing a bicycle (bicycle.lua of OSRM), and (assumed) faster than

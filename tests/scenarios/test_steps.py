@@ -135,6 +135,9 @@ MAKERS: dict[str, Maker] = {
         **{name: value for name, value in _rows(draw, net).items() if name != "modes"},
         direction=draw(st.sampled_from(["both", "forward", "backward"])),
     ),
+    "MakeStepFree": lambda draw, net: tl.MakeStepFree(
+        **{name: value for name, value in _rows(draw, net).items() if name != "modes"}
+    ),
     "AddStreet": lambda draw, net: tl.AddStreet(
         _line(draw, net), draw(st.fixed_dictionaries({"walking": st.just(5)}, optional={"driving": st.just(30)})),
         joins=draw(st.sampled_from(["crossings", "ends"])), name=draw(st.sampled_from(["", "New"])),

@@ -373,6 +373,7 @@ def _every_change() -> list[Any]:
         tl.ReopenStreets(edges=3),
         tl.SetSpeed(ways=1, modes="cycling", factor=0.5),
         tl.AddCycleTrack(ways=1, direction="forward"),
+        tl.MakeStepFree(ways=1),
         tl.AddStreet([(0.5, 0.5), (0.501, 0.5015)], {"walking": 5, "driving": 30}, oneway=True, highway="primary"),
         tl.ScaleHeadway("R", 1.5),
         tl.SetHeadway("R", "7:00", "9:00", 300),

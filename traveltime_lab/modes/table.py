@@ -287,6 +287,8 @@ _APPLIES: Final[Mapping[str, Callable[[Mode], bool]]] = {
     "max_stress": lambda row: row.street is CYCLING,
     "push_above_stress": lambda row: row.street is CYCLING,
     "step_free": lambda row: row.has_walks,
+    "max_incline": lambda row: row.has_walks,
+    "min_width": lambda row: row.has_walks,
 }
 #: The types that each of these options applies to.
 APPLIES_TO: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(

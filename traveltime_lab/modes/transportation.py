@@ -16,12 +16,14 @@ from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.errors import LimitError, ModeError, UnsupportedError
 from traveltime_lab.limits import (
     CYCLING_SPEEDS_KPH,
+    INCLINES,
     MAX_CHANGES,
     MAX_DRAWS,
     MAX_OPTION_S,
     MAX_SEED,
     MAX_STRESS,
     WALKING_SPEEDS_KPH,
+    WIDTHS_M,
 )
 from traveltime_lab.modes.options import flag, guess, listed, number, one_of, subset, whole
 from traveltime_lab.modes.table import (
@@ -61,6 +63,9 @@ INCLUDABLE_ROADS: Final = ("track", "restricted")
 EXCLUDABLE_ROADS: Final = ("toll",)
 #: Whether step-free walks pass what is not known to be passable.
 STEP_FREE: Final = ("lenient", "strict")
+#: Caps of step-free walks: slope in per cent and width in metres. Source: DIN 18040-1, ramps and passages. The slope is
+#: that of GraphHopper's WheelchairAccessParser and of openrouteservice, too.
+USUAL_INCLINE, USUAL_WIDTH_M = 6.0, 0.9
 #: How services by headway are read; see `Transportation`.
 HEADWAYS: Final = ("exact", "average", "random")
 _SECONDS: Final = (
@@ -145,8 +150,16 @@ class Transportation:
         `max_stress` only: whether bicycles are pushed along streets and across crossings above it, at 4 km/h where
         walking is possible (assumed).
     step_free : {"lenient", "strict"} or bool, optional
-        Walking and timetable types: whether walks are without steps, for wheelchairs and prams. ``"lenient"``, or True:
-        what is not known is passable. ``"strict"``: it is not. By default, and with False, walks may have steps.
+        Walking and timetable types: whether walks are without steps, stiles, raised kerbs and rough surfaces, for
+        wheelchairs and prams; see the guide "Without steps". ``"lenient"``, or True: what is not known is passable.
+        ``"strict"``: it is not. By default, and with False, all walks are possible.
+    max_incline : float, optional
+        `step_free` only: the steepest slope in per cent, from 1 to 100, instead of 6, up and down. It is compared with
+        the slopes of tags and of `add_elevation`. 6 % is the maximum of ramps in DIN 18040, and the default of
+        openrouteservice; ADA 405.2 has 8.33 %.
+    min_width : float, optional
+        `step_free` only: the smallest width in metres, from 0.3 to 5, instead of 0.9, of streets and of barriers. 0.9 m
+        is the width of DIN 18040 for passages, and about that of ADA 403.5.1, 36 inches.
 
     Raises
     ------
@@ -206,6 +219,8 @@ class Transportation:
     max_stress: int | None = None
     push_above_stress: bool = False
     step_free: str | bool | None = None
+    max_incline: float | None = None
+    min_width: float | None = None
 
     def __post_init__(self) -> None:
         """Check and normalise every field."""
@@ -229,6 +244,10 @@ class Transportation:
             "max_stress": None if self.max_stress is None else whole(self.max_stress, "max_stress", "", MAX_STRESS),
             "push_above_stress": flag(self.push_above_stress, "push_above_stress"),
             "step_free": _step_free(self.step_free),
+            "max_incline": None
+            if self.max_incline is None
+            else number(self.max_incline, "max_incline", "%", *INCLINES),
+            "min_width": None if self.min_width is None else number(self.min_width, "min_width", "metres", *WIDTHS_M),
         }
         values |= {option: whole(getattr(self, option), option, "seconds", MAX_OPTION_S) for option in _SECONDS}
         if self.direct_walking_time is not None:
@@ -243,6 +262,9 @@ class Transportation:
             raise LimitError("max_stress must be 1 or more; got 0.")
         if values["push_above_stress"] and values["max_stress"] is None:
             raise ModeError("push_above_stress=True needs max_stress, the level above which bicycles are pushed.")
+        for option in ("max_incline", "min_width"):
+            if values[option] is not None and values["step_free"] is None:
+                raise ModeError(f"{option} needs step_free='lenient' or 'strict'; got {option}={values[option]!r}.")
         if values["disable_border_crossing"]:
             raise UnsupportedError("disable_border_crossing=True: networks carry no country borders in this version.")
         for option, value in values.items():
@@ -295,6 +317,16 @@ class Transportation:
         return None if self.max_stress == MAX_STRESS else self.max_stress
 
     @property
+    def incline_cap(self) -> float:
+        """The steepest slope of step-free walks, in per cent."""
+        return USUAL_INCLINE if self.max_incline is None else self.max_incline
+
+    @property
+    def width_cap(self) -> float:
+        """The smallest width of step-free walks, in metres."""
+        return USUAL_WIDTH_M if self.min_width is None else self.min_width
+
+    @property
     def access(self) -> Transportation:
         """The means of transportation of access, from the origin to the first stop."""
         return _access(self)
@@ -304,7 +336,8 @@ class Transportation:
         """The means of transportation of egress, of changes and of trips without a vehicle: walking."""
         row = MODES[self.type]
         is_own = self.walking_speed is None and row.street.is_on_foot
-        return _egress(row.kph if is_own else self.walking_speed, self.step_free)
+        kph = row.kph if is_own else self.walking_speed
+        return _egress(kph, self.step_free, self.max_incline, self.min_width)
 
     @property
     def access_time(self) -> int:
@@ -333,9 +366,13 @@ def _access(transportation: Transportation) -> Transportation:
 
 
 @functools.lru_cache(maxsize=256)
-def _egress(walking_speed: float | None, step_free: str | bool | None) -> Transportation:
+def _egress(
+    walking_speed: float | None, step_free: str | bool | None, max_incline: float | None, min_width: float | None
+) -> Transportation:
     """Return the means of transportation of egress; cached, as every step of a search needs it."""
-    return Transportation(WALKING.name, walking_speed=walking_speed, step_free=step_free)
+    return Transportation(
+        WALKING.name, walking_speed=walking_speed, step_free=step_free, max_incline=max_incline, min_width=min_width
+    )
 
 
 _DEFAULTS: Final[Mapping[str, object]] = {field.name: field.default for field in fields(Transportation)}

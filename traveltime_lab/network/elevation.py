@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from traveltime_lab._arrays import BoolArray, FloatArray, IndexArray, within_rows
+from traveltime_lab._arrays import BoolArray, FloatArray, IndexArray, UInt16Array, within_rows
 from traveltime_lab._files import as_path
 from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.crs import segment_lengths_m
@@ -135,7 +135,7 @@ def add_elevation(network: Network, path: str | os.PathLike[str]) -> Network:
     tables = network.tables
     heights = read_heights(file, tables.coord_lng, tables.coord_lat)
     of_node = slopes.heights_of_bridges(tables, heights.at(tables.node_lng, tables.node_lat))
-    factors, is_known = _factors(tables, heights, of_node)
+    factors, steepest, is_known = _factors(tables, heights, of_node)
     length = tables.edge_length_m
     on_land = ~tables.uses["is_ferry"].to_numpy()[tables.edge_use]
     without = on_land & ~is_known
@@ -159,16 +159,21 @@ def add_elevation(network: Network, path: str | os.PathLike[str]) -> Network:
         )
         warn(msg)
     walking, cycling = (each.astype(np.float32) for each in factors)
-    changed = replace(tables, walking_slope_factor=walking, cycling_slope_factor=cycling, report=report)
+    changed = replace(
+        tables, walking_slope_factor=walking, cycling_slope_factor=cycling, edge_slope=steepest, report=report
+    )
     return with_speeds(network, changed)
 
 
 def _factors(
     tables: StreetTables, heights: Heights, of_node: FloatArray
-) -> tuple[tuple[FloatArray, FloatArray], BoolArray]:
-    """Return the factors of walking and cycling on directed edges, and the edges whose heights are all known."""
+) -> tuple[tuple[FloatArray, FloatArray], UInt16Array, BoolArray]:
+    """
+    Return the factors of walking and cycling on directed edges, the steepest slope of each edge in tenths of a per
+    cent, and the edges whose heights are all known.
+    """
     n = tables.edge_from.size
-    walking, cycling = np.ones((n, 2)), np.ones((n, 2))
+    walking, cycling, steepest = np.ones((n, 2)), np.ones((n, 2)), np.zeros(n)
     is_known = np.zeros(n, np.bool_)
     keeps = slopes.keeps_speed(tables)
     off = tables.edge_off_ground if tables.edge_off_ground.size else np.zeros(n, np.bool_)
@@ -184,10 +189,11 @@ def _factors(
         unknown = np.isnan(slope)
         slope = np.where(unknown | keeps[edges][owner], 0.0, slope)
         is_known[edges] = np.bincount(owner, unknown, edges.size) == 0.0
+        np.maximum.at(steepest[first:], owner, np.minimum(np.abs(slope), slopes.STEEPEST))
         for factor, function in ((walking, slopes.walking_factor), (cycling, slopes.cycling_factor)):
             for side, along in enumerate((slope, -slope)):
                 factor[edges, side] = np.bincount(owner, function(along), edges.size) / pieces
-    return (walking.ravel(), cycling.ravel()), is_known
+    return (walking.ravel(), cycling.ravel()), np.rint(steepest * 1000.0).astype(np.uint16), is_known
 
 
 def _ends_of_pieces(

@@ -20,11 +20,11 @@ from traveltime_lab.modes.transportation import Transportation, as_transportatio
 from traveltime_lab.moments import resolve_moment
 from traveltime_lab.runtime.warnings import warn
 from traveltime_lab.streets import stress
+from traveltime_lab.streets.junctions import junction_of_ends
 from traveltime_lab.streets.labels import primary
 from traveltime_lab.streets.pandana_guards import silenced
 from traveltime_lab.streets.restriction_hours import holding, timed_holding
 from traveltime_lab.streets.tables import ACCESS_DESTINATION, StreetTables
-from traveltime_lab.streets.topology import junction_of_ends
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -236,7 +236,7 @@ def _arcs(network: NetworkData, transportation: str | Transportation, departure_
     directed = np.flatnonzero(topology.is_open)
     if not directed.size:
         raise ModeError(f"no street of the network is open to {means.type!r}; use another type")
-    junction, node = junction_of_ends(tables, means.base)
+    junction, node = junction_of_ends(tables, means)
     start, end = junction[directed].astype(np.int64), junction[directed ^ 1].astype(np.int64)
     if means.street.has_turns:
         is_ferry = tables.uses["is_ferry"].to_numpy()[tables.edge_use][directed // 2]

@@ -18,7 +18,7 @@ import shapely
 from traveltime_lab._arrays import Int32Array, Int64Array, indptr_of
 from traveltime_lab.crs import LocalFrame, line_length_m
 from traveltime_lab.errors import CrsError, DataError, InputError
-from traveltime_lab.network import stress
+from traveltime_lab.network import step_free, stress
 from traveltime_lab.network.attrs import LateDict
 from traveltime_lab.network.water import WaterBodies
 from traveltime_lab.runtime.warnings import warn
@@ -63,7 +63,7 @@ def nodes_frame(self: NetworkData) -> gpd.GeoDataFrame:
 
     tables = self.tables
     return gpd.GeoDataFrame(
-        {"osm_id": tables.node_osm_id, "flags": tables.node_flags},
+        {"osm_id": tables.node_osm_id, "flags": tables.node_flags, **step_free.columns_of_nodes(tables)},
         geometry=shapely.points(tables.node_lng, tables.node_lat),
         crs="EPSG:4326",
     )
@@ -84,6 +84,12 @@ def edges_frame(self: NetworkData) -> gpd.GeoDataFrame:
     which nothing is known. ``stress_code_forward`` and ``_backward`` are the facts as numbers. A level of 1 to 4 that
     is changed in ``stress_forward`` or ``stress_backward`` is that of a network built from the tables; 0, and changes
     in the other columns of stress, are ignored.
+
+    They also say whether wheelchairs pass: ``step_free`` is ``"yes"``, ``"no"`` or ``"unknown"`` at the usual slope and
+    width of `Transportation`, here for streets and in `nodes_frame` for what is in the way at nodes;
+    ``step_free_reason`` says what it follows from, and ``step_free_code`` are the facts as numbers. An answer that is
+    changed in ``step_free`` is that of a network built from the tables. ``steepest_percent`` is the steepest slope of
+    `add_elevation`.
 
     Turn restrictions, water, time zone and attribution are in ``attrs``. ``build_network((nodes, edges))`` makes a
     network of both tables again. Rows may be removed and values changed, but the index of each table names its
@@ -116,7 +122,7 @@ def edges_frame(self: NetworkData) -> gpd.GeoDataFrame:
         for name in SLOPE_FACTORS:
             for side, way in enumerate(("forward", "backward")):
                 frame[f"{name}_{way}"] = getattr(t, name)[side::2]
-    for column, values in stress.columns(t).items():
+    for column, values in (stress.columns(t) | step_free.columns_of_edges(t)).items():
         frame[column] = values
     water, frame_xy, timezone = self.water, self.frame, self.timezone
     is_left_hand, attribution = self.is_left_hand, self.attribution
@@ -192,7 +198,7 @@ def tables_of(nodes: Any, edges: Any, *, has_feeds: bool) -> tuple[StreetTables,
     try:
         tables = _plain_tables(nodes, edges, edge_from, edge_to)
         check_consistent(tables)
-        tables = stress.with_levels_of(tables, edges)
+        tables = step_free.with_answers_of(stress.with_levels_of(tables, edges), nodes, edges)
     except (ValueError, TypeError, OverflowError) as error:
         raise InputError(f"nodes and edges are not those of a network: {error}") from error
     kept = edges.attrs.get(KEY)
@@ -249,6 +255,7 @@ def _plain_tables(nodes: Any, edges: Any, edge_from: Int32Array, edge_to: Int32A
         names=known,
         report={"source": "frames", "nodes_read": len(nodes), "edges_read": len(edges)},
         **_optional_arrays(edges),
+        **step_free.arrays_of(nodes, edges),
     )
 
 

@@ -176,6 +176,8 @@ def _in_words(means: Transportation) -> str:
         "max_stress": "" if means.stress_limit is None else str(means.stress_limit),
         "push_above_stress": str(means.push_above_stress) if means.push_above_stress else "",
         "step_free": str(means.step_free or ""),
+        "max_incline": "" if means.max_incline is None else f"{means.max_incline:g} %",
+        "min_width": "" if means.min_width is None else f"{means.min_width:g} m",
         "boarding_time": "" if means.boarding_time == _PLAIN.boarding_time else str(means.boarding_time),
     }
     text = [f"{name} {value}" for name, value in options.items() if value]

@@ -16,9 +16,10 @@ from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.scenarios.selection import lines_of
 from traveltime_lab.streets import stress
 from traveltime_lab.streets.components import weak
+from traveltime_lab.streets.junctions import junction_of_ends
 from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.streets.tables import StreetTables, street_km
-from traveltime_lab.streets.topology import junction_of_ends, open_edges
+from traveltime_lab.streets.topology import open_edges
 
 if TYPE_CHECKING:
     import geopandas as gpd
@@ -157,7 +158,7 @@ def _islands(tables: StreetTables, most: int) -> Int32Array:
     means = Transportation("cycling", max_stress=most)
     is_open = open_edges(tables, means).reshape(-1, 2).any(axis=1)
     edges = np.flatnonzero(is_open)
-    starts, node = junction_of_ends(tables, means.base)
+    starts, node = junction_of_ends(tables, means)
     # Where a crossing is too much, every end of a street is a place by itself, joined to those that one may turn to.
     turns = stress.crossings(tables)
     is_apart = np.zeros(tables.node_lng.size, np.bool_)

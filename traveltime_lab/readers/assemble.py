@@ -21,7 +21,10 @@ from traveltime_lab.errors import InputError
 from traveltime_lab.modes.table import BASE_MODES, STREET_MODES
 from traveltime_lab.readers.attributes import TagValue, members_of, outside_ids, tag_text, to_lnglat
 from traveltime_lab.readers.osm import node_tags, tags
+from traveltime_lab.readers.osm.step_free import KEYS as OBSTACLE_KEYS
+from traveltime_lab.readers.osm.step_free import node_code, way_code
 from traveltime_lab.readers.osm.stress import KEYS, by_side_of_traffic, codes
+from traveltime_lab.streets.step_free import worst
 from traveltime_lab.streets.tables import (
     ACCESS_DESTINATION,
     ACCESS_NO,
@@ -180,6 +183,8 @@ def assemble(streets: StreetColumns, *, keeps_tags: bool) -> StreetTables:
     use_of: list[int] = []
     flips: list[bool] = []
     stress: list[list[int]] = []
+    obstacles: list[int] = []
+    known_obstacles: dict[tuple[Any, ...], int] = {}
     known_stress: dict[tuple[Any, ...], list[int]] = {}
     dropped = {"edges_without_use": 0, "edges_without_length": 0}
     for row in np.flatnonzero(~is_copy):
@@ -207,6 +212,10 @@ def assemble(streets: StreetColumns, *, keeps_tags: bool) -> StreetTables:
         if about not in known_stress:
             known_stress[about] = _stress(dict(about))
         own = other = known_stress[about]
+        about = tuple(sorted((key, value) for key, value in edge_tags.items() if key in OBSTACLE_KEYS))
+        if about not in known_obstacles:
+            known_obstacles[about] = worst(*map(way_code, _combinations(dict(about))))
+        obstacles.append(known_obstacles[about])
         given = streets.tags[mirror[row]].get("lts") if has_mirror else None
         if given is not None and given != edge_tags.get("lts"):
             other = _stress({**dict(about), "lts": given})
@@ -224,6 +233,14 @@ def assemble(streets: StreetColumns, *, keeps_tags: bool) -> StreetTables:
     both = np.array(stress, np.uint16).reshape(-1, 2, 2)
     places = found.coord_lng[found.coord_indptr[:-1]], found.coord_lat[found.coord_indptr[:-1]]
     # Without classes of streets nothing is known of any.
+    if any("highway" in tags or "route" in tags for tags in streets.tags):
+        used = np.unique(np.concatenate([streets.u[kept], streets.v[kept]]))
+        codes_of_nodes = [node_code(streets.node_tags[idx]) for idx in used]
+        found = replace(
+            found,
+            edge_step_free=np.array(obstacles, np.uint32),
+            node_step_free=np.array(codes_of_nodes, np.uint16),
+        )
     return replace(found, edge_stress=by_side_of_traffic(both, *places)) if both.any() else found
 
 
@@ -287,11 +304,13 @@ def _stress(edge_tags: Mapping[str, TagValue]) -> list[int]:
     """
     if "highway" not in edge_tags and "route" not in edge_tags:
         return [0] * 4
-    found = []
-    for combination in itertools.islice(itertools.product(*_choices(edge_tags)), MOST_COMBINATIONS):
-        chosen = dict(combination)
-        found.append((*codes(chosen), *codes(chosen, is_left_hand=True)))
+    found = [(*codes(each), *codes(each, is_left_hand=True)) for each in _combinations(edge_tags)]
     return [max(each, key=lambda code: (code & 7, code)) for each in zip(*found, strict=True)]
+
+
+def _combinations(edge_tags: Mapping[str, TagValue]) -> list[dict[str, str]]:
+    """Return the tags that the ways of an edge may have, each with one value; not all of very many."""
+    return [*map(dict, itertools.islice(itertools.product(*_choices(edge_tags)), MOST_COMBINATIONS))]
 
 
 def _choices(edge_tags: Mapping[str, TagValue]) -> list[list[tuple[str, str]]]:
@@ -328,8 +347,8 @@ class _Uses:
 def _interpret(edge_tags: Mapping[str, TagValue], ferry_m: float | None) -> dict[str, Any] | None:
     """Return the use that the tags allow; an edge merged from several ways allows only what all of them allow."""
     found = []
-    for combination in itertools.islice(itertools.product(*_choices(edge_tags)), MOST_COMBINATIONS):
-        use = tags.interpret(dict(combination), length_m=ferry_m)
+    for combination in _combinations(edge_tags):
+        use = tags.interpret(combination, length_m=ferry_m)
         if use is None:
             return None
         found.append({column: getattr(use, column) for column in USE_DTYPES})

@@ -18,6 +18,7 @@ from traveltime_lab.crs import wrap_degrees
 from traveltime_lab.errors import CoordinateError, CrsError, InputError, LimitError
 from traveltime_lab.modes.table import BASE_MODES
 from traveltime_lab.readers.osm import node_tags, tags
+from traveltime_lab.readers.osm.step_free import NODE_STEP_FREE_KEYS, STEP_FREE_KEYS
 from traveltime_lab.readers.osm.stress import STRESS_KEYS
 
 #: A tag of a way, with several values if a simplified edge merges several ways.
@@ -26,13 +27,13 @@ TagValue = str | tuple[str, ...]
 #: Columns (or edge attributes) with speeds given by the user, km/h; 0 closes the edge to the mode.
 SPEED_COLUMNS = tuple(f"{mode}_kph" for mode in BASE_MODES)
 _MISSING_TAGS = frozenset({"", "nan", "none"})
-#: Keys that `node_tags.node_flags` reads.
+#: Keys that `node_tags.node_flags` and `step_free.node_code` read.
 _NODE_KEYS = frozenset(
     {*node_tags.NODE_KEYS, *tags.RELEVANT_KEYS, "bollard", "kerb", "maxheight"}
-    | {"crossing", "crossing:signals", "crossing:island"}
+    | {"crossing", "crossing:signals", "crossing:island", *NODE_STEP_FREE_KEYS}
 )
 #: Keys that are read of ways.
-_WAY_KEYS = frozenset({*tags.RELEVANT_KEYS, *STRESS_KEYS})
+_WAY_KEYS = frozenset({*tags.RELEVANT_KEYS, *STRESS_KEYS, *STEP_FREE_KEYS})
 
 
 # Reading -------------------------------------------------------------------------------------------------------------
@@ -104,10 +105,15 @@ def way_tags_of(attributes: Mapping[Hashable, Any]) -> dict[str, TagValue]:
 def node_tags_of(attributes: Mapping[Hashable, Any]) -> dict[str, str]:
     """Return the relevant tags of a node."""
     return {
-        str(key): str(value)
+        str(key): tag_text(value)
         for key, value in attributes.items()
-        if isinstance(value, str) and value and key in _NODE_KEYS
+        if key in _NODE_KEYS and (_is_text(value) or (key == "step_free_code" and not is_missing(value)))
     }
+
+
+def _is_text(value: Any) -> bool:
+    """Return whether a value is a text that is not empty."""
+    return isinstance(value, str) and bool(value)
 
 
 def identity_of(value: Any) -> tuple[Any, ...]:

@@ -240,6 +240,9 @@ def split_edges(t: StreetTables, joins: _Joins) -> StreetTables:
         node_lng=nodes[0].astype(np.float64),
         node_lat=nodes[1].astype(np.float64),
         node_flags=np.concatenate([t.node_flags, np.zeros(n_new, np.uint16)]),
+        node_step_free=(
+            np.concatenate([t.node_step_free, np.zeros(n_new, np.uint16)]) if t.has_step_free else t.node_step_free
+        ),
         edge_from=np.concatenate([edge_from, [row[1] for row in more]]).astype(np.int32),
         edge_to=np.concatenate([edge_to, [row[2] for row in more]]).astype(np.int32),
         edge_length_m=np.concatenate([length, [row[3] for row in more]]).astype(np.float64),

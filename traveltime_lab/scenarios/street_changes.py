@@ -283,6 +283,42 @@ class AddCycleTrack(Selection):
 
 @explained_keywords
 @dataclass(frozen=True)
+class MakeStepFree(Selection):
+    """
+    Remove what is in the way of wheelchairs along streets and at their ends: ramps beside stairs, lowered kerbs, gates.
+
+    The streets and the nodes at their ends are then known to be passable, whatever their slope and width, and speeds
+    stay as they are. Nothing changes for others. Choose the crossing to lower its kerbs, or the stairs to build a ramp.
+
+    Parameters
+    ----------
+    polygon : Polygon, MultiPolygon, GeoDataFrame or GeoSeries, optional
+        Change every street that meets it, from junction to junction; no ferries.
+    ways, edges : int or sequence of int, default ()
+        As in `CloseStreets`.
+    streets, near, distance, beside
+        As in `CloseStreets`.
+    name : str, default ""
+        A name for reports.
+
+    See Also
+    --------
+    Transportation : `step_free` walks are those that need it.
+    explain : Names what is in the way.
+
+    Examples
+    --------
+    >>> network = tl.sample_network()
+    >>> edges = network.edges_frame()
+    >>> stairs = edges.index[edges["highway"] == "steps"]
+    >>> ramps = network.with_changes(tl.MakeStepFree(edges=stairs.tolist()))
+    >>> set(ramps.edges_frame().loc[stairs, "step_free"])
+    {'yes'}
+    """
+
+
+@explained_keywords
+@dataclass(frozen=True)
 class AddStreet(Change):
     """
     Add a street, joined to the streets that it crosses or touches.

@@ -22,17 +22,18 @@ from traveltime_lab.scenarios.street_changes import (
     AddCycleTrack,
     AddStreet,
     CloseStreets,
+    MakeStepFree,
     OfModes,
     ReopenStreets,
     Selection,
     SetSpeed,
 )
-from traveltime_lab.streets import stress
+from traveltime_lab.streets import step_free, stress
 from traveltime_lab.streets.tables import ACCESS_NO, CLOSED_BY_CHANGE, StreetTables
 
 _OTHER = {"forward": "backward", "backward": "forward"}
 #: Changes of streets.
-KINDS = (CloseStreets, ReopenStreets, SetSpeed, AddCycleTrack, AddStreet)
+KINDS = (CloseStreets, ReopenStreets, SetSpeed, AddCycleTrack, MakeStepFree, AddStreet)
 
 
 def with_names(tables: StreetTables, change: Change) -> Change:
@@ -72,6 +73,9 @@ def apply(tables: StreetTables, change: Change) -> tuple[StreetTables, str]:
         left[np.setdiff1d(chosen, ridden)] = True
         if left.any():
             done += f"; none along {_counted(tables, left)}, which cyclists may not use"
+    elif isinstance(change, MakeStepFree):
+        done = "made step-free"
+        changed, is_other = _made_step_free(tables, chosen, change)
     else:
         assert isinstance(change, OfModes)
         closes = isinstance(change, CloseStreets)
@@ -195,6 +199,23 @@ def _with_tracks(tables: StreetTables, edges: IndexArray, change: AddCycleTrack)
             changed, is_opened = with_uses(tables, edges, lambda uses, way=way: _opened(uses, way))  # type: ignore[misc]
     is_other = (codes != tables.edge_stress.reshape(-1, 2)).any(axis=1)
     return replace(changed, edge_stress=codes.ravel()) if is_other.any() else changed, is_other | is_opened
+
+
+def _made_step_free(tables: StreetTables, edges: IndexArray, change: MakeStepFree) -> tuple[StreetTables, BoolArray]:
+    """Return tables without obstacles along some edges and at their ends, and which of them had any."""
+    if not tables.has_step_free:
+        raise InputError(
+            f"{change.title} needs to know obstacles, which this network does not have; build it again from "
+            "OpenStreetMap data, or from tables with the column 'highway'"
+        )
+    edge, node = step_free.made_step_free(tables, edges)
+    is_node = node != tables.node_step_free
+    is_other = np.zeros(edge.size, np.bool_)
+    is_other[edges] = (edge != tables.edge_step_free)[edges]
+    is_other[edges] |= is_node[tables.edge_from[edges]] | is_node[tables.edge_to[edges]]
+    if not is_other.any():
+        return tables, is_other
+    return replace(tables, edge_step_free=edge, node_step_free=node), is_other
 
 
 def _opened(uses: pd.DataFrame, way: str) -> pd.DataFrame:

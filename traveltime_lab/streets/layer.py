@@ -156,7 +156,8 @@ def roads_key(transportation: Transportation) -> RoadsKey:
     """Return the properties that decide which streets are open to a transportation."""
     most = transportation.stress_limit
     above = () if most is None else (f"{_ABOVE[transportation.push_above_stress]} {most}",)
-    steps = (f"step_free {transportation.step_free}",) if transportation.step_free else ()
+    caps = f"{transportation.incline_cap:g} {transportation.width_cap:g}"
+    steps = (f"step_free {transportation.step_free} {caps}",) if transportation.step_free else ()
     return (
         transportation.base,
         transportation.uses_ferry,

@@ -25,6 +25,7 @@ from traveltime_lab._arrays import (
     Int32Array,
     Int64Array,
     UInt16Array,
+    UInt32Array,
     UInt64Array,
     indptr_of,
 )
@@ -205,6 +206,13 @@ class StreetTables:
     edge_stress : uint16 array of shape (2 * n_edges,) or (0,)
         Level of traffic stress for cycling of each directed edge, and what it follows from; see
         `traveltime_lab.streets.stress`. Empty in networks that were saved before there was one.
+    edge_step_free : uint32 array of shape (n_edges,) or (0,)
+        Obstacles for wheelchairs along each edge, and what is known of it; see `traveltime_lab.streets.step_free`.
+        Empty in networks that were saved before there was one.
+    node_step_free : uint16 array of shape (n_nodes,) or (0,)
+        The same at each node; empty where `edge_step_free` is.
+    edge_slope : uint16 array of shape (n_edges,) or (0,)
+        The steepest slope along each edge in tenths of a per cent; empty in networks without elevation.
     """
 
     node_osm_id: Int64Array
@@ -240,11 +248,19 @@ class StreetTables:
     walking_slope_factor: Float32Array = field(default_factory=lambda: np.zeros(0, np.float32))
     cycling_slope_factor: Float32Array = field(default_factory=lambda: np.zeros(0, np.float32))
     edge_stress: UInt16Array = field(default_factory=lambda: np.zeros(0, np.uint16))
+    edge_step_free: UInt32Array = field(default_factory=lambda: np.zeros(0, np.uint32))
+    node_step_free: UInt16Array = field(default_factory=lambda: np.zeros(0, np.uint16))
+    edge_slope: UInt16Array = field(default_factory=lambda: np.zeros(0, np.uint16))
 
     @property
     def has_stress(self) -> bool:
         """Whether levels of traffic stress are known."""
         return self.edge_stress.size > 0
+
+    @property
+    def has_step_free(self) -> bool:
+        """Whether obstacles for wheelchairs are known."""
+        return self.edge_step_free.size > 0
 
     @property
     def has_slopes(self) -> bool:
@@ -258,7 +274,8 @@ class StreetTables:
         Parameters
         ----------
         edges : integer array
-            Edges of these tables; -1 for a new one, which is level, on the ground, and of unknown traffic stress.
+            Edges of these tables; -1 for a new one, which is level, on the ground, without obstacles, and of unknown
+            traffic stress.
         """
         is_known = edges >= 0
         found: dict[str, Any] = {}
@@ -273,6 +290,10 @@ class StreetTables:
         if self.has_stress:
             pairs = self.edge_stress.reshape(-1, 2)[edges]
             found["edge_stress"] = np.where(is_known[:, None], pairs, np.uint16(0)).ravel()
+        for name in ("edge_step_free", "edge_slope"):
+            values = getattr(self, name)
+            if values.size:
+                found[name] = np.where(is_known, values[edges], values.dtype.type(0))
         return found
 
 
@@ -284,9 +305,11 @@ _OPTIONAL = {
     "edge_is_cut": (1, "bool"),
     **dict.fromkeys(SLOPE_FACTORS, (2, "float32")),
     "edge_stress": (2, "uint16"),
+    "edge_step_free": (1, "uint32"),
+    "edge_slope": (1, "uint16"),
 }
 #: Their names; empty ones are not written to files.
-OPTIONAL_ARRAYS = frozenset(_OPTIONAL)
+OPTIONAL_ARRAYS = frozenset({*_OPTIONAL, "node_step_free"})
 
 #: Dtypes of the arrays of `StreetTables` with one value per node, with one value per edge, and of other lengths.
 _NODE_DTYPES = {"node_osm_id": "int64", "node_lng": "float64", "node_lat": "float64", "node_flags": "uint16"}
@@ -392,6 +415,11 @@ def _check_optional(tables: StreetTables) -> None:
         array = getattr(tables, name)
         if not ((array >= 0.1) & (array <= 100.0)).all():
             raise ValueError(f"column {name} contains values that are not from 0.1 to 100")
+    size = tables.node_lng.size if tables.has_step_free else 0
+    if tables.node_step_free.dtype != np.uint16 or tables.node_step_free.shape != (size,):
+        raise ValueError(f"column node_step_free must have {size} values of uint16")
+    if not ((tables.node_step_free & 15) <= 11).all():
+        raise ValueError("column node_step_free contains values that mean no kind of obstacle")
     # Level, kind and column of speed; see `traveltime_lab.streets.stress`.
     stress = tables.edge_stress
     if not ((stress & 7 <= 4) & (stress >> 3 & 15 <= 12) & (stress >> 7 & 7 <= 6)).all():
@@ -440,6 +468,7 @@ def in_order_of_place(tables: StreetTables) -> StreetTables:
         node_lng=tables.node_lng[nodes],
         node_lat=tables.node_lat[nodes],
         node_flags=tables.node_flags[nodes],
+        node_step_free=tables.node_step_free[nodes] if tables.has_step_free else tables.node_step_free,
         edge_from=edge_from[edges],
         edge_to=edge_to[edges],
         edge_length_m=tables.edge_length_m[edges],

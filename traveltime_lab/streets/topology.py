@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray, Int32Array, Int64Array, indptr_of, indptr_of_rows
+from traveltime_lab._arrays import BoolArray, FloatArray, Int32Array, Int64Array, indptr_of, indptr_of_rows
 from traveltime_lab.crs import LocalFrame
 from traveltime_lab.kernels.street import reading, turns
 from traveltime_lab.modes.transportation import Transportation
@@ -22,21 +22,19 @@ from traveltime_lab.streets.access_zones import access_zones
 from traveltime_lab.streets.chains import Chains, chains, distinct
 from traveltime_lab.streets.components import order_by_row, strong, weak
 from traveltime_lab.streets.graph import Topology
+from traveltime_lab.streets.junctions import interleave, junction_of_ends
 from traveltime_lab.streets.restriction_hours import holding
 from traveltime_lab.streets.tables import (
     ACCESS_DESTINATION,
     ACCESS_PRIVATE,
     ACCESS_YES,
     CLOSED_BY_CHANGE,
-    NODE_BLOCKS_CYCLING,
     NODE_BLOCKS_DRIVING,
-    NODE_BLOCKS_WALKING,
     NODE_SIGNALS,
     StreetTables,
 )
 from traveltime_lab.streets.turn_restrictions import EdgeArcs, add_path_states, apply_turn_bans
 
-_BLOCKS = {"walking": NODE_BLOCKS_WALKING, "cycling": NODE_BLOCKS_CYCLING, "driving": NODE_BLOCKS_DRIVING}
 #: Size of a strongly connected component from which on it is not an island; the number is that of
 #: `minimum_reachability` in Valhalla. Junctions and ends of streets are counted on foot and by bicycle, streets and
 #: directions by car, so that it does not matter where ways are cut.
@@ -82,7 +80,7 @@ def open_edges(tables: StreetTables, transportation: Transportation, *, before_c
         too_much = stress.above(stress.street_levels(tables), most)
         is_open &= ~(too_much & ~_is_walked(tables)) if transportation.push_above_stress else ~too_much
     if transportation.step_free:
-        is_open &= ~np.repeat(step_free.is_barred(tables), 2)
+        is_open &= ~np.repeat(step_free.is_barred(tables, transportation), 2)
     return is_open
 
 
@@ -121,24 +119,30 @@ def build_topology(
     if transportation.street.has_turns:
         whole = _topology_of_edges(tables, is_open, frame, is_left_hand=is_left_hand, holds=holding(tables, timed))
     else:
-        whole = _topology_of_nodes(tables, is_open, _barred(tables, is_open, transportation), transportation.base)
-    if transportation.stress_limit is not None:
-        whole = _on_streets_of(whole, build_topology(
-            tables, replace(transportation, max_stress=None, push_above_stress=False), frame,
-            is_left_hand=is_left_hand, timed=timed,
-        ))  # fmt: skip
+        whole = _topology_of_nodes(tables, is_open, _barred(tables, is_open, transportation), transportation)
+    every = _on_every_street(transportation)
+    if every != transportation:
+        whole = _on_streets_of(whole, build_topology(tables, every, frame, is_left_hand=is_left_hand, timed=timed))
     closed = is_open & ~open_edges(tables, transportation)
     return _without(whole, closed) if closed.any() else whole
 
 
-def _on_streets_of(calm: Topology, every: Topology) -> Topology:
-    """
-    Return a topology of calm streets with the islands of all streets.
+def _on_every_street(means: Transportation) -> Transportation:
+    """Return a means of transportation without limits of the streets themselves."""
+    if means.stress_limit is not None:
+        return replace(means, max_stress=None, push_above_stress=False)
+    return replace(means, step_free=None, max_incline=None, min_width=None) if means.step_free else means
 
-    A calm street that busy ones surround is no island: a point there would be moved to another one across these.
+
+def _on_streets_of(some: Topology, every: Topology) -> Topology:
     """
-    used = calm.is_open[0::2] | calm.is_open[1::2]
-    return replace(calm, can_leave=every.can_leave & used, can_arrive=every.can_arrive & used)
+    Return a topology of calm or step-free streets with the islands of all streets.
+
+    A calm street that busy ones surround is no island: a point there would be moved to another one across these. Nor is
+    a street that stairs surround: whoever lives there cannot leave it.
+    """
+    used = some.is_open[0::2] | some.is_open[1::2]
+    return replace(some, can_leave=every.can_leave & used, can_arrive=every.can_arrive & used)
 
 
 class _Barred(NamedTuple):
@@ -164,7 +168,7 @@ def _barred(tables: StreetTables, is_open: BoolArray, transportation: Transporta
     if most is None or transportation.push_above_stress:
         return _Barred(*(np.zeros(0, np.int64),) * 3)
     found = stress.crossings(tables)
-    start, node = junction_of_ends(tables, transportation.base)
+    start, node = junction_of_ends(tables, transportation)
     here = is_open[found.arriving] & is_open[found.leaving] & (start == node)[found.leaving]
     arriving, leaving, is_above = found.arriving[here], found.leaving[here], found.level[here] > most
     edges = np.unique(arriving[is_above])
@@ -207,38 +211,15 @@ def _rows_left(indptr: Int64Array, kept: BoolArray) -> Int64Array:
     return indptr_of(kept)[indptr]
 
 
-def _interleave(forward: AnyArray, backward: AnyArray) -> AnyArray:
-    """Return values of directed edges, given those along the edges and those against them."""
-    both = np.empty(2 * forward.size, forward.dtype)
-    both[0::2], both[1::2] = forward, backward
-    return both
-
-
-def junction_of_ends(tables: StreetTables, base: str) -> tuple[Int32Array, Int32Array]:
-    """
-    Return the junction at the start of each directed edge, and its node.
-
-    Junctions are nodes, but for those that block the mode. These cannot be passed and can be reached from each of their
-    streets, so that each of these has a junction of its own, numbered from ``n_nodes``.
-
-    Returns
-    -------
-    junction, node : int32 arrays of shape (n_directed,)
-    """
-    node = _interleave(tables.edge_from, tables.edge_to).astype(np.int32)
-    blocked = (tables.node_flags[node] & _BLOCKS[base]) != 0
-    junction = node.copy()
-    junction[blocked] = tables.node_lng.size + np.arange(int(blocked.sum()), dtype=np.int32)
-    return junction, node
-
-
-def _topology_of_nodes(tables: StreetTables, is_open: BoolArray, barred: _Barred, base: str) -> Topology:
+def _topology_of_nodes(
+    tables: StreetTables, is_open: BoolArray, barred: _Barred, transportation: Transportation
+) -> Topology:
     """
     Build a graph whose states are nodes; a node that blocks the mode is split into one state per street.
 
     Edges after which a crossing is barred lead to a state of their own, with arcs to the edges that may follow.
     """
-    state_at_start, tail = junction_of_ends(tables, base)
+    state_at_start, tail = junction_of_ends(tables, transportation)
     first_added = max(tables.node_lng.size, int(state_at_start.max(initial=-1)) + 1)
     n_states = first_added + barred.edges.size
     edges = np.flatnonzero(is_open).astype(np.int32)
@@ -287,8 +268,8 @@ def bearings(tables: StreetTables, frame: LocalFrame) -> tuple[FloatArray, Float
         dx = (x[b] - x[a]) * shrink[a]
         return np.degrees(np.arctan2(dx, y[b] - y[a]))
 
-    start = _interleave(bearing(first, first + 1), bearing(last, last - 1))
-    end = _interleave(bearing(last - 1, last), bearing(first + 1, first))
+    start = interleave(bearing(first, first + 1), bearing(last, last - 1))
+    end = interleave(bearing(last - 1, last), bearing(first + 1, first))
     return start, end
 
 
@@ -301,7 +282,7 @@ def _topology_of_edges(
     source, target, extra_ms = _turns(tables, edges, is_ferry, frame, is_left_hand=is_left_hand)
     keep, paths = apply_turn_bans(tables, source, target, is_open, holds)
     source, target, extra_ms = source[keep], target[keep], extra_ms[keep]
-    along = chains(is_open, junction_of_ends(tables, "driving")[0], tables.node_lng.size + is_open.size)
+    along = chains(is_open, junction_of_ends(tables, Transportation("driving"))[0], tables.node_lng.size + is_open.size)
     arcs, state_of_edge, state_edge, is_inside = _with_zones(tables, is_open, edges, source, target, extra_ms, along)
     if paths:
         arcs, added = add_path_states(paths, arcs, state_of_edge, state_edge.size, is_inside)
@@ -337,7 +318,7 @@ def _turns(
     tables: StreetTables, edges: Int32Array, is_ferry: BoolArray, frame: LocalFrame, *, is_left_hand: bool
 ) -> tuple[Int32Array, Int32Array, Int64Array]:
     """Return the turns between open directed edges, without restrictions; see `turns.turn_arcs`."""
-    tail = _interleave(tables.edge_from, tables.edge_to).astype(np.int32)
+    tail = interleave(tables.edge_from, tables.edge_to).astype(np.int32)
     out_indptr, order = order_by_row(tail[edges], tables.node_lng.size)
     bearing_start, bearing_end = bearings(tables, frame)
     junctions = turns.Junctions(

@@ -20,7 +20,7 @@ import numpy as np
 import osmium
 import pandas as pd
 
-from traveltime_lab._arrays import BoolArray, Int32Array, UInt16Array
+from traveltime_lab._arrays import BoolArray, Int32Array, UInt16Array, UInt32Array
 from traveltime_lab.errors import DataError
 from traveltime_lab.readers.osm.border import are_cut, extent_of
 from traveltime_lab.readers.osm.edges import (
@@ -36,6 +36,8 @@ from traveltime_lab.readers.osm.extract import NodePositions, OsmFile, Relation,
 from traveltime_lab.readers.osm.ferries import timed_ferries, untagged_ferries
 from traveltime_lab.readers.osm.opl import decode, encode, parse_tags
 from traveltime_lab.readers.osm.places import NAME_KEYS, is_place, read_places
+from traveltime_lab.readers.osm.step_free import NODE_KEYS as OBSTACLE_KEYS
+from traveltime_lab.readers.osm.step_free import STEP_FREE_KEYS, node_code, way_code
 from traveltime_lab.readers.osm.stress import STRESS_KEYS, by_side_of_traffic, codes
 from traveltime_lab.readers.osm.tags import NODE_KEYS, RELEVANT_KEYS, WayUse, interpret, is_off_ground, node_flags
 from traveltime_lab.readers.osm.turn_restrictions import (
@@ -78,7 +80,8 @@ _SPLITTING_FLAGS = (
 )
 _STREET_KEYS = ("highway", "route", "railway", "public_transport", "man_made")
 _RELEVANT = frozenset(RELEVANT_KEYS)
-_FOR_STRESS = frozenset(STRESS_KEYS) - _RELEVANT
+#: Keys of ways that say more of the streets that `interpret` finds.
+_MORE = frozenset((*STRESS_KEYS, *STEP_FREE_KEYS)) - _RELEVANT
 _SURFACES = ("surface=", "tracktype=", "smoothness=")
 
 
@@ -106,8 +109,8 @@ def read_osm(
     StreetTables
         Edges are the parts of ways between junctions, in file order. They are never joined across ways, so
         ``edge_way_id`` is exact. The outlines of pedestrian areas (closed ways or outer rings of multipolygons) are
-        walkable; routes do not cross their interiors. Signals, stop and give-way signs, level crossings and barriers
-        are always nodes; other flags are set at junctions only.
+        walkable; routes do not cross their interiors. Signals, stop and give-way signs, level crossings, barriers and
+        what may be in the way of wheelchairs are always nodes; other flags are set at junctions only.
 
     Raises
     ------
@@ -149,12 +152,13 @@ def _read(file: OsmFile, report_progress: Callable[[str, float], Any]) -> Street
     report_progress("nodes", 0.5)
     positions = file.node_positions(has_negative_ids=bool((streets.ways.refs < 0).any()))
     flags = np.zeros(len(positions.osm_id), np.uint16)
-    named = _read_nodes(file, positions, flags)
+    obstacles = np.zeros(len(positions.osm_id), np.uint16)
+    named = _read_nodes(file, positions, flags, obstacles)
 
     report_progress("edges", 0.7)
     runs = unbroken_runs(streets.ways, positions)
     _time_ferries(streets, runs, positions)
-    must_split = (flags & _SPLITTING_FLAGS) > 0
+    must_split = ((flags & _SPLITTING_FLAGS) > 0) | (obstacles > 0)
     via_nodes = positions.find(np.array([r.via_node for r in restrictions.found if not r.via_ways], np.int64))
     must_split[via_nodes[via_nodes >= 0]] = True
     edges = split_at_junctions(runs, positions, must_split)
@@ -179,6 +183,8 @@ def _read(file: OsmFile, report_progress: Callable[[str, float], Any]) -> Street
     places = read_places(file, named, multipolygons, positions)
 
     tables = _tables(streets, edges, positions, flags, uses, turns)
+    is_node = _is_node(edges, len(positions.osm_id))
+    tables |= {"edge_step_free": streets.obstacles[edges.way], "node_step_free": obstacles[is_node]}
     extent = extent_of(header, file.region, runs, positions)
     if extent is not None:
         tables["extent"], tables["edge_is_cut"] = extent, are_cut(extent, runs, edges, len(positions.osm_id))
@@ -235,6 +241,8 @@ class _Streets:
     has_surface: BoolArray
     #: Numbers of `codes` of each way in both directions, where traffic keeps right and left.
     stress: UInt16Array
+    #: Numbers of `way_code` of each way.
+    obstacles: UInt32Array
     name: Int32Array
     uses: list[WayUse]
     names: list[str]
@@ -266,9 +274,10 @@ def _read_streets(file: OsmFile, multipolygons: Sequence[Relation], ferry_relati
     raised: set[tuple[str, ...]] = set()
     off_ground: list[bool] = []
     has_surface: list[bool] = []
-    stress: list[int] = []
-    stress_by_tags: dict[tuple[str, ...], int] = {}
+    row_of_tags: list[int] = []
+    rows: dict[tuple[str, ...], int] = {}
     stress_codes: list[tuple[int, ...]] = []
+    obstacles: list[int] = []
     ferry_uses: set[int] = set()
     names = {"": 0}
     kept_rows: list[int] = []
@@ -284,7 +293,7 @@ def _read_streets(file: OsmFile, multipolygons: Sequence[Relation], ferry_relati
             key, _, value = pair.partition("=")
             if key in _RELEVANT:
                 relevant.append(pair)
-            elif key in _FOR_STRESS:
+            elif key in _MORE:
                 more.append(pair)
             elif key == "name":
                 label = value
@@ -311,11 +320,12 @@ def _read_streets(file: OsmFile, multipolygons: Sequence[Relation], ferry_relati
         use.append(use_idx)
         off_ground.append(signature in raised)
         every = (*relevant, *more)
-        if every not in stress_by_tags:
+        if every not in rows:
             tags = parse_tags(",".join(every))
-            stress_by_tags[every] = len(stress_codes)
+            rows[every] = len(rows)
             stress_codes.append((*codes(tags), *codes(tags, is_left_hand=True)))
-        stress.append(stress_by_tags[every])
+            obstacles.append(way_code(tags))
+        row_of_tags.append(rows[every])
         has_surface.append(any(pair.startswith(_SURFACES) for pair in relevant))
         name.append(names.setdefault(label or number, len(names)))
     return _Streets(
@@ -323,7 +333,8 @@ def _read_streets(file: OsmFile, multipolygons: Sequence[Relation], ferry_relati
         np.array(use, np.int32),
         np.array(off_ground, np.bool_),
         np.array(has_surface, np.bool_),
-        np.array(stress_codes, np.uint16).reshape(-1, 2, 2)[np.array(stress, np.int64)],
+        np.array(stress_codes, np.uint16).reshape(-1, 2, 2)[np.array(row_of_tags, np.int64)],
+        np.array(obstacles, np.uint32)[np.array(row_of_tags, np.int64)],
         np.array(name, np.int32),
         list(uses),
         [decode(text) for text in names],
@@ -342,7 +353,8 @@ def _pedestrian_outlines(file: OsmFile, multipolygons: Sequence[Relation], *, kn
             relation.tags.get("railway"),
             relation.tags.get("public_transport"),
         ):
-            text = ",".join(f"{key}={encode(value)}" for key, value in relation.tags.items() if key in _RELEVANT)
+            tags = ((key, value) for key, value in relation.tags.items() if key in _RELEVANT or key in _MORE)
+            text = ",".join(f"{key}={encode(value)}" for key, value in tags)
             for letter, ref, role in relation.members:
                 if letter == "w" and role in ("outer", "") and ref not in known:
                     street_of.setdefault(ref, f"{text},area=yes")
@@ -352,18 +364,30 @@ def _pedestrian_outlines(file: OsmFile, multipolygons: Sequence[Relation], *, kn
     return Ways(found.osm_id, [street_of[way] for way in found.osm_id.tolist()], found.indptr, found.refs)
 
 
-def _read_nodes(file: OsmFile, positions: NodePositions, flags: UInt16Array) -> list[tuple[int, dict[str, str]]]:
-    """Set the flags of tagged nodes; return the id and the tags of those that are places."""
+def _read_nodes(
+    file: OsmFile, positions: NodePositions, flags: UInt16Array, obstacles: UInt16Array
+) -> list[tuple[int, dict[str, str]]]:
+    """Set the flags and obstacles of tagged nodes; return the id and the tags of those that are places."""
     osm_ids, values, named = [], [], []
-    for osm_id, tags in file.tagged_nodes((*NODE_KEYS, *NAME_KEYS)):
+    for osm_id, tags in file.tagged_nodes((*NODE_KEYS, *NAME_KEYS, *OBSTACLE_KEYS)):
         if is_place(tags):
             named.append((osm_id, tags))
-        if value := node_flags(tags):
+        value = node_flags(tags), node_code(tags)
+        if any(value):
             osm_ids.append(osm_id)
             values.append(value)
     idx = positions.find(np.array(osm_ids, np.int64))
-    flags[idx[idx >= 0]] = np.array(values, np.uint16)[idx >= 0]
+    for found, column in zip((flags, obstacles), np.array(values, np.uint16).reshape(-1, 2).T, strict=True):
+        found[idx[idx >= 0]] = column[idx >= 0]
     return named
+
+
+def _is_node(edges: Edges, n_nodes: int) -> BoolArray:
+    """Return which nodes edges end at."""
+    found = np.zeros(n_nodes, np.bool_)
+    found[edges.from_node] = True
+    found[edges.to_node] = True
+    return found
 
 
 def _time_ferries(streets: _Streets, runs: Runs, positions: NodePositions) -> None:
@@ -416,9 +440,7 @@ def _tables(
     turns: DirectedRestrictions,
 ) -> dict[str, Any]:
     """Return the columns of the tables; nodes, uses and names that no edge refers to are dropped."""
-    is_node = np.zeros(len(positions.osm_id), np.bool_)
-    is_node[edges.from_node] = True
-    is_node[edges.to_node] = True
+    is_node = _is_node(edges, len(positions.osm_id))
     new_idx = np.cumsum(is_node) - 1
     kept_uses, edge_use = np.unique(streets.use[edges.way], return_inverse=True)
     kept_names, edge_name = np.unique(np.append(streets.name[edges.way], 0), return_inverse=True)

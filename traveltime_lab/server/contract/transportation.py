@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias, Uni
 
 from msgspec import Meta, Struct, defstruct
 
-from traveltime_lab.limits import MAX_STRESS
+from traveltime_lab.limits import INCLINES, MAX_STRESS, WIDTHS_M
 from traveltime_lab.modes.table import ALIASES, MODES, STREET_TYPES, Mode, applies
 
 Seconds: TypeAlias = Annotated[int, Meta(ge=0)]
@@ -23,6 +23,8 @@ class MaxChanges(Struct):
 
 
 Headways: TypeAlias = Literal["exact", "average"]
+Incline: TypeAlias = Annotated[float, Meta(ge=INCLINES[0], le=INCLINES[1])]
+Width: TypeAlias = Annotated[float, Meta(ge=WIDTHS_M[0], le=WIDTHS_M[1])]
 StepFree: TypeAlias = Literal["lenient", "strict"]
 Stress: TypeAlias = Annotated[int, Meta(ge=1, le=MAX_STRESS)]
 
@@ -67,6 +69,8 @@ _OPTIONS: Final[Mapping[str, Any]] = {
     "max_stress": Stress,
     "push_above_stress": bool,
     "step_free": StepFree,
+    "max_incline": Incline,
+    "min_width": Width,
 }
 #: Options on the fast endpoints of types without and with a timetable. Source: docs/contract.md, 5.2.
 _FAST_OPTIONS: Final[Mapping[bool, Mapping[str, Any]]] = {
