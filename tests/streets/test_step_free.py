@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 import shapely
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import traveltime_lab as tl
+from tests.streets.test_street_searches import compare_with_networkx
 from tests.support.osm_files import osm_xml
-from tests.support.worlds import FRAME, at, tables, world
+from tests.support.worlds import FRAME, at, tables, towns, world
 from traveltime_lab.errors import InputError, LimitError, ModeError
 from traveltime_lab.modes.table import MODES
 from traveltime_lab.readers.osm.step_free import KEYS, node_code, way_code
@@ -350,6 +351,60 @@ def test_points_beside_stairs_start_on_passable_streets_and_islands_stay() -> No
     assert found["snap_distance"].iloc[0] == pytest.approx(10, abs=1)
     assert np.isnan(seconds(network, (600.0, 310.0), (0.0, 0.0), step_free=True))
     assert seconds(network, (600.0, 300.0), (700.0, 300.0), step_free=True) == pytest.approx(20, abs=1)
+
+
+#: Obstacles of all kinds, and none, for random towns.
+WAYS = [
+    PLAIN,
+    PLAIN,
+    PLAIN,
+    PLAIN,
+    PLAIN,
+    "highway=footway",
+    "highway=steps",
+    f"{PLAIN} footway=crossing",
+    f"{PLAIN} footway=crossing kerb=raised",
+    f"{PLAIN} width=0.8",
+    f"{PLAIN} incline=7%",
+    f"{PLAIN} wheelchair=limited",
+]
+NODES = [
+    "",
+    "",
+    "",
+    "kerb=raised",
+    "kerb=raised",
+    "kerb=yes",
+    "barrier=stile",
+    "barrier=gate",
+    "barrier=gate width=0.8",
+]
+
+
+@pytest.mark.parametrize("rule", ["lenient", "strict"])
+@pytest.mark.parametrize("town", ["porto_alegre", "helsinki"])
+@pytest.mark.slow
+def test_times_equal_networkx_in_cities(request: pytest.FixtureRequest, town: str, rule: str) -> None:
+    network = request.getfixturevalue(town)
+    compare_with_networkx(network, {"type": "walking", "step_free": rule}, 13, 40, 3)
+    compare_with_networkx(network, {"type": "walking", "step_free": rule, "max_incline": 3, "min_width": 1.5}, 3, 40, 5)
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(towns(), st.sampled_from(["lenient", "strict"]), st.integers(0, 2**31))
+def test_times_equal_networkx_on_random_obstacles(network: tl.Network, rule: str, seed: int) -> None:
+    """Obstacles of all kinds on streets that are roads, pavements and crossings, at random."""
+    rng, t = np.random.default_rng(seed), network.tables
+    edges, nodes = t.edge_from.size, t.node_lng.size
+    ways = [way_code(tags_of(text)) for text in WAYS]
+    places = [node_code(tags_of(text)) for text in NODES]
+    uses = t.uses.assign(highway=rng.choice(["footway", "residential", "path"], len(t.uses)))
+    changed = dataclasses.replace(
+        t, uses=uses, edge_step_free=np.array(rng.choice(ways, edges), np.uint32),
+        node_step_free=np.array(rng.choice(places, nodes), np.uint16),
+    )  # fmt: skip
+    town = tl.build_network(changed, timezone="UTC")
+    compare_with_networkx(town, {"type": "walking", "step_free": rule}, 4, 6, seed, by_hand=True)
 
 
 # Changes, tables and files --------------------------------------------------------------------------------------------

@@ -17,8 +17,10 @@ import networkx as nx
 import numpy as np
 import shapely
 
+from tests.support.oracle_step_free import StepFreeOracle
 from tests.support.oracle_stress import StressOracle
 from traveltime_lab.kernels.street.nearest import Near
+from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.streets import costs
 from traveltime_lab.streets.snapping import Snaps
@@ -60,10 +62,14 @@ class StreetOracle:
         own_kph: float | None = None,
         max_stress: int | None = None,
         pushes: bool = False,
+        step_free: Transportation | None = None,
     ) -> None:
         self.network = network
         stress = None if max_stress is None else StressOracle(network.tables)
-        self.without_stress = None if max_stress is None else StreetOracle(network, mode)
+        self.obstacles = None if step_free is None else StepFreeOracle(network.tables, step_free)
+        is_limited = max_stress is not None or step_free is not None
+        #: The same without limits of the streets themselves, None if there are none.
+        self.everywhere = StreetOracle(network, mode) if is_limited else None
         #: Speed of walking between points and streets: that of the walker, or 5 km/h.
         self.off_street_kph = own_kph if own_kph is not None and mode.startswith("walking") else 5.0
         self.base = mode.removesuffix("+ferry")
@@ -83,6 +89,8 @@ class StreetOracle:
                 continue
             assert access != ACCESS_PRIVATE
             if self.base == "driving" and use["is_track"]:
+                continue
+            if self.obstacles is not None and not self.obstacles.passes_along(edge):
                 continue
             for side, name in enumerate(("forward", "backward")):
                 kph = float(use[f"{self.base}_kph_{name}"])
@@ -140,6 +148,9 @@ class StreetOracle:
     def junction(self, d: int) -> Any:
         """Return the junction at the start of a directed edge: each edge has its own where a node blocks the mode."""
         is_blocked = self.network.tables.node_flags[self.tail(d)] & BLOCKS[self.base]
+        if self.obstacles is not None and self.obstacles.is_in_the_way(self.tail(d)):
+            together = [each for each in self.obstacles.ends[self.tail(d)] if self.obstacles.passes(each ^ 1, d)]
+            return "side", min([d, *together])
         return ("end", d) if is_blocked else self.tail(d)
 
     def _find_chains(self) -> None:
@@ -230,6 +241,8 @@ class StreetOracle:
         if f == d ^ 1 and self.base != "driving":
             # On foot one may turn anywhere, but never needs to; only kept in front of barriers and at dead ends.
             return 0
+        if self.obstacles is not None and not self.obstacles.passes(d, f):
+            return None
         ms = 0
         if t.node_flags[node] & NODE_SIGNALS:
             ms += round(costs.SIGNAL_S * 1000)

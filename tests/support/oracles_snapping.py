@@ -57,8 +57,8 @@ class SnapOracle:
 
     def _find_main(self) -> None:
         """Find the edges that can be left for, and reached from, the main network."""
-        # Streets that are calm are on an island if they would be one without a limit of stress.
-        oracle, graph = self.oracle.without_stress or self.oracle, nx.DiGraph()
+        # Calm and step-free streets are on an island if they would be one for everybody.
+        oracle, graph = self.oracle.everywhere or self.oracle, nx.DiGraph()
         if oracle.base == "driving":
             graph = oracle.graph
             leaves = {d: [state for state, _ in oracle.successors(oracle.plain(d))] for d in oracle.traversal}
