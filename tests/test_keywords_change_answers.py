@@ -270,6 +270,9 @@ OPTIONS: Final[dict[str, tuple[str, dict[str, Any], dict[str, Any], gpd.GeoDataF
     "cycling_speed": ("cycling", {}, {"cycling_speed": 25.0}, BANK),
     "max_stress": ("cycling", {}, {"max_stress": 1}, BANK),
     "push_above_stress": ("cycling", {"max_stress": 1}, {"max_stress": 1, "push_above_stress": True}, BANK),
+    "step_free": ("walking", {}, {"step_free": "strict"}, BANK),
+    "max_incline": ("walking", {"step_free": True}, {"step_free": True, "max_incline": 3}, BANK),
+    "min_width": ("walking", {"step_free": True}, {"step_free": True, "min_width": 1.5}, BANK),
     "modes": ("public_transport", {}, {"modes": ("rail",)}, WEST),
     "direct_walking_time": ("public_transport", {}, {"direct_walking_time": 60}, WEST),
 }
@@ -281,7 +284,6 @@ NOT_HERE: Final = {
     "headways": "tests/transit/test_headways.py: trips here have times",
     "headway_draws": "tests/transit/test_headways.py",
     "headway_seed": "tests/transit/test_headways.py",
-    "step_free": "tests/streets/test_step_free.py: no street here has steps",
 }
 SNAPPING: Final = {
     "penalty": ("enabled", "disabled"), "accept_roads": ("both_drivable_and_walkable", "any_drivable"),

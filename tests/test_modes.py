@@ -76,6 +76,8 @@ def test_defaults_are_the_contract_ones() -> None:
         "max_stress": None,
         "push_above_stress": False,
         "step_free": None,
+        "max_incline": None,
+        "min_width": None,
         "headway_seed": 0,
     }
     assert dataclasses.asdict(Snapping()) == {

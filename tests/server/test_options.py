@@ -316,7 +316,9 @@ TRANSPORTATION: dict[str, Change] = {
     "headways": ({}, by(headways="average")),
     "max_stress": (by(max_stress=4), by(max_stress=1)),
     "push_above_stress": (by(max_stress=1), by(max_stress=1, push_above_stress=True)),
-    "step_free": ({}, by(step_free="lenient")),
+    "step_free": ({}, by(step_free="strict")),
+    "max_incline": (by(step_free="lenient"), by(step_free="lenient", max_incline=3)),
+    "min_width": (by(step_free="lenient"), by(step_free="lenient", min_width=1.5)),
     "max_changes.enabled": (
         by(max_changes={"enabled": False, "limit": 0}), by(max_changes={"enabled": True, "limit": 0}),
     ),

@@ -6,6 +6,7 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
+import geopandas as gpd
 import numpy as np
 import pytest
 import shapely
@@ -14,6 +15,8 @@ from hypothesis import strategies as st
 
 import traveltime_lab as tl
 from tests.streets.test_street_searches import compare_with_networkx
+from tests.support.everything import FRAME as EVERYWHERE
+from tests.support.everything import POINTS, everything, write_timetable
 from tests.support.osm_files import osm_xml
 from tests.support.worlds import FRAME, at, tables, towns, world
 from traveltime_lab.errors import InputError, LimitError, ModeError
@@ -334,9 +337,9 @@ def test_tables_without_obstacles_are_refused() -> None:
     network = tl.build_network(old, timezone="UTC")
     assert "step_free" not in network.edges_frame()
     assert "step_free" not in network.report()["modes"]["walking"]
-    with pytest.raises(ModeError, match="step_free needs to know obstacles"):
+    with pytest.raises(ModeError, match="step_free needs obstacles"):
         seconds(network, (0, 0), (100, 0), step_free=True)
-    with pytest.raises(InputError, match="MakeStepFree needs to know obstacles"):
+    with pytest.raises(InputError, match="MakeStepFree needs obstacles"):
         network.with_changes(tl.MakeStepFree(edges=0))
 
 
@@ -413,7 +416,7 @@ def test_times_equal_networkx_on_random_obstacles(network: tl.Network, rule: str
 def test_obstacles_are_removed(tmp_path: Path) -> None:
     network = built(tmp_path, "highway=steps incline=20%", "barrier=stile")
     ramp = network.with_changes(tl.MakeStepFree(ways=7))
-    assert "2 edges, 0.40 km, made step-free" in str(ramp.report()["changes"])
+    assert "2 edges, 0.40 km, without obstacles for wheelchairs" in str(ramp.report()["changes"])
     for rule in ("lenient", "strict"):
         assert not is_straight(network, step_free=rule)
         assert is_straight(ramp, step_free=rule)
@@ -459,6 +462,33 @@ def test_tables_and_files_keep_obstacles(tmp_path: Path) -> None:
         tl.build_network((nodes.drop(columns="step_free_code"), edges.drop(columns="step_free_code")))
 
 
+def test_graphs_for_osmnx_keep_obstacles(tmp_path: Path) -> None:
+    pytest.importorskip("networkx")
+    network = built(tmp_path, f"{PLAIN} width=0.8", "barrier=bollard maxwidth:physical=0.85")
+    again = tl.build_network(network.to_osmnx("walking"), timezone="UTC")
+    for name in ("edge_step_free", "node_step_free"):
+        assert sorted(getattr(again.tables, name).tolist()) == sorted(getattr(network.tables, name).tolist())
+    # Without the obstacle at the node, the streets that it separates do not meet.
+    graph = network.to_networkx({"type": "walking", "step_free": True, "min_width": 0.8})
+    assert graph.number_of_edges() == 6
+    apart = network.to_networkx({"type": "walking", "step_free": "lenient"})
+    assert {way for *_, way in apart.edges(data="osmid")} == {8}
+
+
+def test_edges_of_several_ways_in_graphs_have_all_obstacles() -> None:
+    nx = pytest.importorskip("networkx")
+    graph = nx.MultiDiGraph(crs="EPSG:4326")
+    for ref, place in PLACES.items():
+        lng, lat = FRAME.to_lnglat(*place)
+        graph.add_node(ref, x=float(lng), y=float(lat), **({"barrier": "stile"} if ref == 4 else {}))
+    for u, v, tags in ((1, 3, {"highway": ["footway", "steps"]}), (1, 4, {"highway": "footway", "surface": "sand"}),
+                       (4, 5, {"highway": "footway", "width": ["2", "0.7"]})):  # fmt: skip
+        graph.add_edge(u, v, osmid=u, **tags)
+    network = tl.build_network(graph, timezone="UTC")
+    assert set(network.edges_frame()["step_free_reason"]) == {"steps", "a rough or soft surface", "a width of 0.7 m"}
+    assert "a stile" in set(network.nodes_frame()["step_free_reason"])
+
+
 def test_report_has_shares(tmp_path: Path) -> None:
     facts = built(tmp_path, "highway=footway", "barrier=stile").report()["modes"]["walking"]["step_free"]
     assert facts.pop("unknown_share") == pytest.approx(0.4 / 2.6, abs=0.001)
@@ -475,3 +505,63 @@ def test_prepared_networks_keep_it(tmp_path: Path) -> None:
     assert loaded.prepared == network.prepared
     first, second = (each.streets.road_graph(means) for each in (network, loaded))
     np.testing.assert_array_equal(first.weights, second.weights)
+
+
+# Reasons --------------------------------------------------------------------------------------------------------------
+
+
+def explained(network: tl.Network, **means: Any) -> tl.Explanation:
+    return tl.explain(
+        network, at(PLACES[1]), at(PLACES[3]), travel_time=1000, transportation={"type": "walking", **means},
+        snapping={"threshold": 50},
+    )  # fmt: skip
+
+
+def obstacles(explanation: tl.Explanation) -> dict[str, Any]:
+    (found,) = (dict(reason.data) for reason in explanation.reasons if reason.code == "obstacles")
+    return found
+
+
+@pytest.mark.parametrize(
+    ("straight", "middle", "rule", "what"),
+    [
+        ("highway=steps name=Stairs", "", "lenient", "steps (Stairs, 400 m, OSM way 7)"),
+        (PLAIN, "barrier=stile", "lenient", "a stile (OSM node 2)"),
+        (PLAIN, "kerb=raised", "strict", "a raised kerb (OSM node 2)"),
+        ("highway=footway", "", "strict", "the surface not known (400 m, OSM way 7)"),
+        (PLAIN + " incline=9%", "barrier=gate", "lenient", "a slope of 9 % (400 m, OSM way 7)"),
+    ],
+)
+def test_reasons_name_what_is_in_the_way(tmp_path: Path, straight: str, middle: str, rule: str, what: str) -> None:
+    network = built(tmp_path, straight, middle)
+    explanation = explained(network, step_free=rule)
+    assert not explanation.is_reached
+    assert f": {what} is in the way." in str(explanation)
+    (found,) = obstacles(explanation)["obstacles"]
+    assert found["way_id"] == (None if "node" in what else 7)
+    x, y = (float(each) for each in network.frame.to_xy(found["lng"], found["lat"]))
+    assert np.isfinite([x, y]).all()
+    assert explanation.nearest_request is not None
+    again = tl.time_filter(network, at(PLACES[1]), at(PLACES[3]), **explanation.nearest_request)
+    assert again["travel_time"].notna().all()
+
+
+def test_reasons_name_obstacles_between_stops(tmp_path: Path) -> None:
+    """Both streets that lead to the stop near the origin are closed to wheelchairs."""
+    network = everything(tmp_path)
+    edges = network.edges_frame()
+    edges["step_free"] = edges["step_free"].where(~edges["name"].isin(["Bank 0", "West 0"]), "no")
+    nodes = network.nodes_frame()
+    with pytest.warns(UserWarning, match="without"):
+        changed = tl.build_network((nodes, edges), gtfs=write_timetable(tmp_path))
+    places = gpd.GeoSeries.from_xy(*np.array([[*EVERYWHERE.to_lnglat(*POINTS[name])] for name in ("west", "east")]).T,
+                                   crs="EPSG:4326")  # fmt: skip
+    asked: dict[str, Any] = {"travel_time": 1400, "departure_time": "2026-03-03T08:00:00"}
+    plain = tl.explain(changed, places[:1], places[1:], transportation="public_transport", **asked)
+    assert plain.is_reached
+    means = {"type": "public_transport", "step_free": True}
+    explanation = tl.explain(changed, places[:1], places[1:], transportation=means, **asked)
+    assert not explanation.is_reached
+    named = obstacles(explanation)["obstacles"]
+    assert {each["what"] for each in named} == {"wheelchair=no"}
+    assert "Bank 0" in {each["name"] for each in named} <= {"Bank 0", "West 0"}

@@ -108,7 +108,8 @@ def to_osmnx(
     networkx.MultiDiGraph
         The graph of `to_networkx`. Nodes have ``street_count``, too; edges ``oneway``, ``reversed``, and
         ``geometry`` where they are not straight, and ``lts`` where the level of traffic stress for cycling is known:
-        that of the street or, if it is higher, of the crossing at its end. `build_network` reads it.
+        that of the street or, if it is higher, of the crossing at its end. Nodes and edges have ``step_free_code`` of
+        `Network.edges_frame` where obstacles for wheelchairs are known. `build_network` reads both.
 
     Warns
     -----
@@ -305,6 +306,9 @@ def _networkx(network: NetworkData, arcs: _Arcs, *, is_for_osmnx: bool) -> nx.Mu
         nodes["street_count"] = np.bincount(ends, minlength=arcs.labels.size)
         edges["oneway"] = ~arcs.is_open[arcs.directed ^ 1]
         edges["reversed"] = arcs.directed % 2 == 1
+        if tables.has_step_free:
+            nodes["step_free_code"] = tables.node_step_free[arcs.rows]
+            edges["step_free_code"] = tables.edge_step_free[edge]
         lines = _lines(tables, arcs.directed)
     graph = nx.MultiDiGraph(crs=_CRS, attribution=network.attribution)
     graph.add_nodes_from(zip(arcs.labels.tolist(), _records(nodes), strict=True))

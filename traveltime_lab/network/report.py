@@ -391,7 +391,7 @@ class Report(dict[str, Any]):
         --------
         >>> doubtful = tl.sample_network().report().doubtful_speeds()
         >>> doubtful["reason"].value_counts().to_dict()
-        {'differs_from_class': 33, 'differs_from_neighbours': 1}
+        {'differs_from_class': 36, 'differs_from_neighbours': 1}
         """
         network = self._of("doubtful_speeds")
         found = doubtful_speeds(network.tables).set_index("edge")

@@ -16,7 +16,7 @@ from traveltime_lab.streets import step_free
 from traveltime_lab.streets.tables import StreetTables, street_km
 from traveltime_lab.streets.topology import open_edges
 
-#: What the columns say of a street or a place: whether it is passable at the usual caps.
+#: Values of the columns of streets and of places: whether they are passable at the usual caps.
 ANSWERS: Final = ("yes", "no", "unknown")
 _LENIENT, _STRICT = (Transportation("walking+ferry", step_free=rule) for rule in ("lenient", "strict"))
 

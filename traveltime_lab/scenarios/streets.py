@@ -74,7 +74,7 @@ def apply(tables: StreetTables, change: Change) -> tuple[StreetTables, str]:
         if left.any():
             done += f"; none along {_counted(tables, left)}, which cyclists may not use"
     elif isinstance(change, MakeStepFree):
-        done = "made step-free"
+        done = "without obstacles for wheelchairs"
         changed, is_other = _made_step_free(tables, chosen, change)
     else:
         assert isinstance(change, OfModes)
@@ -205,7 +205,7 @@ def _made_step_free(tables: StreetTables, edges: IndexArray, change: MakeStepFre
     """Return tables without obstacles along some edges and at their ends, and which of them had any."""
     if not tables.has_step_free:
         raise InputError(
-            f"{change.title} needs to know obstacles, which this network does not have; build it again from "
+            f"{change.title} needs obstacles for wheelchairs, which this network does not have; build it again from "
             "OpenStreetMap data, or from tables with the column 'highway'"
         )
     edge, node = step_free.made_step_free(tables, edges)

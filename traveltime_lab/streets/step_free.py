@@ -125,8 +125,9 @@ def check_known(tables: StreetTables) -> None:
     """Raise ModeError if obstacles are not known."""
     if not tables.has_step_free:
         raise ModeError(
-            "step_free needs to know obstacles, which this network does not have; build it again from OpenStreetMap "
-            "data, or from tables with the column 'highway'; those of edges_frame() also need step_free_code"
+            "step_free needs obstacles for wheelchairs, which this network does not have; build it again from "
+            "OpenStreetMap data, or from tables with the column 'highway'; those of edges_frame() also need "
+            "step_free_code"
         )
     if tables.has_slopes and not tables.edge_slope.size:
         raise ModeError(
@@ -142,11 +143,11 @@ def is_strict(means: Transportation) -> bool:
 
 class Edges(NamedTuple):
     """
-    What is in the way along edges, apart; bool arrays of shape (n_edges,).
+    Reasons for which edges cannot be passed.
 
     Attributes
     ----------
-    obstacle, narrow, steep, unknown
+    obstacle, narrow, steep, unknown : bool arrays of shape (n_edges,)
         Whether there is an obstacle, a width below the cap, a slope above the cap, and whether that is not known.
     """
 

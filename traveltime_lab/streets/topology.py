@@ -139,7 +139,7 @@ def _on_streets_of(some: Topology, every: Topology) -> Topology:
     Return a topology of calm or step-free streets with the islands of all streets.
 
     A calm street that busy ones surround is no island: a point there would be moved to another one across these. Nor is
-    a street that stairs surround: whoever lives there cannot leave it.
+    a street that stairs surround, which wheelchair users there cannot leave.
     """
     used = some.is_open[0::2] | some.is_open[1::2]
     return replace(some, can_leave=every.can_leave & used, can_arrive=every.can_arrive & used)

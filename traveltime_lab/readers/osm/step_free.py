@@ -118,7 +118,7 @@ _BY_WIDTH: Final = {
     "bump_gate": facts.GATE,
     "door": facts.GATE,
 }
-#: What a node with wheelchair=no must be for it to be about passing there, and not about a stop or a shop.
+#: Values of highway of nodes at which wheelchair=no is about passing there, and not about a stop or a shop.
 _PASSAGES = frozenset({"crossing", "elevator", "steps"})
 
 _NUMBER = r"(\d+(?:[.,]\d+)?)"

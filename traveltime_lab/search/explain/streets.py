@@ -21,6 +21,7 @@ from traveltime_lab.rounding import whole_seconds
 from traveltime_lab.search.explain.questions import changed_options, cost, walks
 from traveltime_lab.search.explain.reasons import Reason, distance, duration, parts_words
 from traveltime_lab.search.explain.relaxations import Pair
+from traveltime_lab.search.explain.step_free import obstacles_in_the_way, with_more_obstacles
 from traveltime_lab.search.explain.stress import stress_in_the_way, with_more_stress
 from traveltime_lab.search.pairs import component_of
 from traveltime_lab.streets.snapping import OUTSIDE, SNAPPED, crosses_motorway, on_closed_streets
@@ -53,7 +54,7 @@ class Findings:
         if best is None:
             return set()
         options = changed_options(given.transportation, best.transportation)
-        used = {"max_changes", "exclude_roads", "max_stress"} & set(options)
+        used = {"max_changes", "exclude_roads", "max_stress", "step_free"} & set(options)
         used |= {"ways"} if any(name in options for name in walks(given)) else set()
         used |= {"travel_time"} if "direct_walking_time" in options else set()
         used |= {"vehicles"} if {"type", "modes"} & set(options) else set()
@@ -108,7 +109,14 @@ def on_streets(pair: Pair, question: Question) -> Findings:
     in_the_way = stress_in_the_way(pair, snapped, ms)
     if in_the_way is not None:
         findings.add("max_stress", "traffic_stress", in_the_way[0], **in_the_way[1])
+    add_obstacles(findings, obstacles_in_the_way(pair, snapped, ms))
     return findings
+
+
+def add_obstacles(findings: Findings, found: tuple[str, dict[str, Any]] | None) -> None:
+    """Add the reason that obstacles for wheelchairs are in the way, if there are any."""
+    if found is not None:
+        findings.add("step_free", "obstacles", found[0], **found[1])
 
 
 def street_questions(pair: Pair, question: Question) -> list[Question]:
@@ -119,6 +127,7 @@ def street_questions(pair: Pair, question: Question) -> list[Question]:
     if question.transportation.exclude_roads:
         variants += [variant.using(exclude_roads=()) for variant in variants]
     variants += [freer for variant in variants for freer in with_more_stress(variant)]
+    variants += [freer for variant in variants for freer in with_more_obstacles(variant)]
     found = []
     for variant in variants:
         for threshold in pair.thresholds(variant):

@@ -51,15 +51,9 @@ def stress_in_the_way(pair: Pair, question: Question, ms: int | None) -> tuple[s
         None if nothing above the level is on a faster way.
     """
     most = question.transportation.stress_limit
-    for freer in with_more_stress(question):
-        found = pair.milliseconds(replace(freer, limit=FOREVER_S))
-        if found is None or (ms is not None and found >= ms):
-            continue
+    for freer, found, pieces in faster_ways(pair, question, ms, with_more_stress(question)):
         assert most is not None
-        query = pair.query(freer)
-        path = next(paths(query.graph, Pairs(*pair.snaps(freer)), freer.snapping, FOREVER_S), None)
         tables = pair.network.streets.tables
-        pieces = [] if path is None else path.pieces
         streets, crossings = _streets_above(tables, pieces, most), _crossings_above(tables, pieces, most)
         if not streets and not crossings:
             continue  # It is faster because a point is moved to another street.
@@ -67,14 +61,41 @@ def stress_in_the_way(pair: Pair, question: Question, ms: int | None) -> tuple[s
         words = [f"{_named(each)} (level {each['stress']}, {distance(each['metres'])})"
                  for each in sorted(streets, key=lambda each: -each["metres"])]  # fmt: skip
         words += [f"the crossing of {_named(each)} (level {each['stress']})" for each in crossings]
-        more = (f"{len(words) - _NAMED} more",) if len(words) > _NAMED else ()
-        shown = listed((*words[:_NAMED], *more))
-        verb = "is" if len(words) == 1 else "are"
         return (
-            f"With max_stress={level} it takes {duration(takes)}: {shown} {verb} in the way.",
+            f"With max_stress={level} it takes {duration(takes)}: {in_the_way(words)}.",
             {"travel_time": takes, "max_stress": level, "streets": streets, "crossings": crossings},
         )
     return None
+
+
+def faster_ways(
+    pair: Pair, question: Question, ms: int | None, freer: Iterator[Question]
+) -> Iterator[tuple[Question, int, Sequence[Piece]]]:
+    """
+    Yield the questions with fewer limits of streets that have a faster way, its milliseconds, and its pieces.
+
+    Parameters
+    ----------
+    pair : Pair
+    question : Question
+        One whose ends are snapped.
+    ms : int or None
+        Its travel time in milliseconds, without a limit; None if there is no way.
+    freer : iterator of Question
+    """
+    for each in freer:
+        found = pair.milliseconds(replace(each, limit=FOREVER_S))
+        if found is None or (ms is not None and found >= ms):
+            continue
+        query = pair.query(each)
+        path = next(paths(query.graph, Pairs(*pair.snaps(each)), each.snapping, FOREVER_S), None)
+        yield each, found, [] if path is None else path.pieces
+
+
+def in_the_way(words: Sequence[str]) -> str:
+    """Return obstacles, the first few by name, such as ``"a stile and 2 more are in the way"``."""
+    more = (f"{len(words) - _NAMED} more",) if len(words) > _NAMED else ()
+    return f"{listed((*words[:_NAMED], *more))} {'is' if len(words) == 1 else 'are'} in the way"
 
 
 def _named(obstacle: dict[str, Any]) -> str:

@@ -17,7 +17,8 @@ from traveltime_lab.rounding import whole_seconds
 from traveltime_lab.search.explain.questions import WALK, walks, ways
 from traveltime_lab.search.explain.reasons import clock, day, duration, parts_of, vehicle_words
 from traveltime_lab.search.explain.relaxations import LONGEST_S, Around, Pair, Solution, solutions
-from traveltime_lab.search.explain.streets import Findings, add_unsnapped
+from traveltime_lab.search.explain.step_free import obstacles_on_route
+from traveltime_lab.search.explain.streets import Findings, add_obstacles, add_unsnapped
 from traveltime_lab.search.query import transit_of
 from traveltime_lab.transit import service_days
 
@@ -56,6 +57,7 @@ def by_timetable(pair: Pair, question: Question, route: RouteOf) -> Findings:
             _add_service(findings, pair, snapped, trips, near)
     if is_covered:
         ms = pair.milliseconds(replace(snapped, limit=LONGEST_S))
+        add_obstacles(findings, obstacles_on_route(pair, snapped, ms, route))
         if ms is not None and whole_seconds(ms) > question.limit:
             findings.slow = snapped
             findings.add_over_limit(
