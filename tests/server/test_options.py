@@ -536,6 +536,9 @@ MILD: Final = {
     "transportation.max_changes": by(max_changes={"enabled": True, "limit": 1}),
     "transportation.pt_change_delay": by(pt_change_delay=10),
     "transportation.boarding_time": by(boarding_time=10),
+    "transportation.step_free": by(step_free="lenient"),
+    "transportation.max_incline": by(step_free="lenient", max_incline=5),
+    "transportation.min_width": by(step_free="lenient", min_width=0.95),
 }
 
 

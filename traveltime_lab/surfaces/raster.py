@@ -158,9 +158,15 @@ def _box(
     streets: StreetLayer, field: Field, reading: CellReading, limit: float, reach_m: float, cell_m: float
 ) -> FloatArray:
     """Return the bounding box of the reached edges, or that of their reached parts if it has too many cells."""
-    if _Extent.around(streets, reading.box, reach_m, cell_m).area_m2 <= _MOST_CELLS * cell_m**2:
-        return reading.box
+    box = _finite(reading.box)
+    if _Extent.around(streets, box, reach_m, cell_m).area_m2 <= _MOST_CELLS * cell_m**2:
+        return box
     return _reached_box(streets, field, reading, limit)
+
+
+def _finite(box: FloatArray) -> FloatArray:
+    """Return a bounding box, that of one place if there is no street at all, such as none that is step-free."""
+    return box if np.isfinite(box).all() else np.zeros(4)
 
 
 def _reached_box(streets: StreetLayer, field: Field, reading: CellReading, limit: float) -> FloatArray:
@@ -372,7 +378,7 @@ def tile_values(
     """
     per_metre = _per_metre(field, snapping)
     reading = field.cell_readers(streets, transportation, limit=limit, per_metre=per_metre, buffer_m=np.inf)
-    box, margin = reading.box, float(snapping.threshold)
+    box, margin = _finite(reading.box), float(snapping.threshold)
     if per_metre:
         margin = min(margin, limit / per_metre)
     side = TILE * cell_m
