@@ -23,6 +23,8 @@ TIMES_FILLED_IN = 0.5
 RESTRICTIONS_DROPPED = 0.2
 SURFACE_UNKNOWN = 0.5
 WATER_DROPPED = 0.1
+#: Share of walkable streets of which it is not known whether wheelchairs pass.
+STEP_FREE_UNKNOWN = 0.5
 #: Years after which streets are called old, and days before its end at which a timetable ends soon.
 OLD_YEARS, SOON_DAYS = 3, 14
 #: A city of this many edges has turn restrictions.
@@ -222,6 +224,17 @@ def _surface_unknown(facts: Facts, _day: dt.date) -> str | None:
     return f"The surface of {_percent(share)} of the streets is not known: cycling takes the usual speed there."
 
 
+def _step_free_unknown(facts: Facts, _day: dt.date) -> str | None:
+    """Report streets of which it is not known whether they are step-free."""
+    share = facts["modes"]["walking"].get("step_free", {}).get("unknown_share", 0.0)
+    if share < STEP_FREE_UNKNOWN:
+        return None
+    return (
+        f"Whether wheelchairs pass is not known of {_percent(share)} of the streets for walking: step_free='lenient' "
+        "uses them, and 'strict' does not."
+    )
+
+
 def _old_streets(facts: Facts, day: dt.date) -> str | None:
     """Report streets of an old date."""
     stamp = _date(str(facts.get("data_timestamp"))[:10])
@@ -259,7 +272,7 @@ def _weekend(facts: Facts, day: dt.date) -> str | None:
 FINDINGS: Final[tuple[Callable[[Facts, dt.date], str | None], ...]] = (
     _no_streets, _never_runs, _ended, _not_begun, _ends_soon, _stops_off_streets, _rows_dropped, _on_islands,
     _ways_cut, _by_headway, _old_streets, _times_filled_in, _no_restrictions, _water_dropped, _weekend,
-    _surface_unknown,
+    _surface_unknown, _step_free_unknown,
 )  # fmt: skip
 
 

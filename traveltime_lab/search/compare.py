@@ -37,7 +37,7 @@ def compare(before: Any, after: Any, *, column: str | None = None) -> pd.DataFra
     Parameters
     ----------
     before, after : DataFrame or GeoDataFrame
-        Results of the same call on two networks, from `time_filter` (a row for each pair, or a matrix), `time_map`,
+        Results of the same call on two networks, or for two means of transportation, from `time_filter` (a row for each pair, or a matrix), `time_map`,
         `distance_map`, `h3_cells`, `geohash_cells`, `accessibility` or `Network.routes_frame`.
     column : str, optional
         The column to compare. Default: ``travel_time`` of pairs, ``mean`` of cells (or ``min`` or ``max``), the
