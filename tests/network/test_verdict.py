@@ -149,6 +149,13 @@ def facts(**changes: Any) -> dict[str, Any]:
     return every | changes
 
 
+def walking(**step_free: Any) -> dict[str, Any]:
+    """Return the facts of modes with those of step-free walking."""
+    modes = facts()["modes"]
+    every = modes | {"walking": modes["walking"] | {"step_free": step_free}}
+    return {"modes": every, "surface_unknown_share": 0.0}
+
+
 def bus(**changes: Any) -> dict[str, Any]:
     """Return the facts of a feed."""
     own = {
@@ -190,6 +197,7 @@ def bus(**changes: Any) -> dict[str, Any]:
             {"modes": facts()["modes"] | {"driving": {"edges": 9, "street_km": 9.0, "island_share": 0.05}}},
             "5 % of the streets for driving",
         ),
+        (walking(unknown_share=0.49), walking(unknown_share=0.5), "wheelchairs pass is not known of 50 %"),
     ],
 )
 def test_thresholds(below: dict[str, Any], above: dict[str, Any], words: str) -> None:
@@ -348,7 +356,7 @@ def test_six_sentences_at_most_the_most_important_first() -> None:
     assert len(found) == 6
     for sentence, words in zip(found[2:], ("ended 150 days ago", "90 of 100", "headway", "2015-01-01"), strict=True):
         assert words in sentence
-    assert len(FINDINGS) == len(set(FINDINGS)) == 16
+    assert len(FINDINGS) == len(set(FINDINGS)) == 17
     assert verdict({}) == []
 
 

@@ -565,3 +565,17 @@ def test_reasons_name_obstacles_between_stops(tmp_path: Path) -> None:
     named = obstacles(explanation)["obstacles"]
     assert {each["what"] for each in named} == {"wheelchair=no"}
     assert "Bank 0" in {each["name"] for each in named} <= {"Bank 0", "West 0"}
+
+
+def test_areas_where_nothing_is_step_free_on_foot_are_empty_or_driven(tmp_path: Path) -> None:
+    """A car leaves from a place without a step-free street, and reaches stops; beyond them nothing is step-free."""
+    network = everything(tmp_path)
+    place = gpd.GeoSeries.from_xy(*EVERYWHERE.to_lnglat(np.array([-4000.0]), np.array([625.0])), crs="EPSG:4326")
+    asked: dict[str, Any] = {"travel_time": 1400, "departure_time": "2026-03-03T08:00:00"}
+    areas = []
+    for rule in (None, "strict"):
+        means = {"type": "driving+public_transport", "step_free": rule}
+        areas.append(float(tl.time_map(network, place, transportation=means, **asked).to_crs(network.crs).area.iloc[0]))
+        cells = tl.h3_cells(network, place, resolution=8, transportation=means, **asked)
+        assert (len(cells) > 0) == (areas[-1] > 0)
+    assert areas[1] < areas[0]

@@ -31,18 +31,18 @@ POINTS: dict[str, tuple[float, float]] = {
     "west field": (150.0, -500.0), "bank field": (1200.0, -400.0), "far field": (-4000.0, 1300.0),
 }  # fmt: skip
 
-#: Streets to the north, of which step-free walks pass less than of those to the east.
-NORTH = "highway=residential|incline=4%|width=1"
-EAST = "highway=residential|surface=asphalt"
+#: Streets that step-free walks pass or not by their options, and others that they always pass.
+SLOPED = "highway=residential|incline=4%|width=1"
+PAVED = "highway=residential|surface=asphalt"
 STREETS: list[tuple[list[tuple[float, float]], str]] = [
     # West of the river.
-    *(([(0, y), (300, y)], f"{EAST}|name=West {y}") for y in (0, 300, 600, 900, 1200)),
-    *(([(x, y) for y in (0, 300, 600, 900, 1200)], f"{NORTH}|lanes=4|name=Bank {x}") for x in (0, 300)),
+    *(([(0, y), (300, y)], f"{PAVED}|name=West {y}") for y in (0, 300, 600, 900, 1200)),
+    *(([(x, y) for y in (0, 300, 600, 900, 1200)], f"{SLOPED}|lanes=4|name=Bank {x}") for x in (0, 300)),
     ([(300, 1200), (900, 1200)], "highway=tertiary|bridge=yes|name=Bridge"),
     ([(300, 600), (900, 600)], "route=ferry|duration=00:02|foot=yes|bicycle=yes|motor_vehicle=yes"),
     # East of it, around the lake.
-    *(([(900, y), (1500, y), (2100, y)], f"{EAST}|name=Lake {y}") for y in (0, 600, 1200)),
-    *(([(x, 0), (x, 600), (x, 1200)], f"{NORTH}|name=Shore {x}") for x in (900, 1500, 2100)),
+    *(([(900, y), (1500, y), (2100, y)], f"{PAVED}|name=Lake {y}") for y in (0, 600, 1200)),
+    *(([(x, 0), (x, 600), (x, 1200)], f"{SLOPED}|name=Shore {x}") for x in (900, 1500, 2100)),
     # In the far west a quick main street and a short side street, of which the traffic decides which is quicker.
     ([(-4500, 600), (-5250, 1260), (-6000, 600)], "highway=secondary|toll=yes|maxspeed=50|name=Main Street"),
     ([(-4500, 600), (-6000, 600)], "highway=residential|maxspeed=30|name=Side Street"),
@@ -57,8 +57,11 @@ STREETS: list[tuple[list[tuple[float, float]], str]] = [
     # To East.
     ([(2100, 1200), (7000, 1200)], "highway=tertiary|maxspeed=60|name=Long Road"),
     ([(2100, 600), (7000, 600)], "highway=primary|toll=yes|maxspeed=90|name=Toll Road"),
-    *(([(7000, y), (7600, y)], f"{EAST}|name=East {y}") for y in (0, 600, 1200)),
-    *(([(x, 0), (x, 600), (x, 1200)], f"{NORTH}|name=End {x}") for x in (7000, 7600)),
+    *(([(7000, y), (7600, y)], f"{SLOPED if y == 600 else PAVED}|name=East {y}") for y in (0, 600, 1200)),
+    *(
+        ([(x, 0), (x, 600), (x, 1200)], f"{SLOPED if x == 7000 else PAVED}|name=End {x}")
+        for x in (7000, 7600)
+    ),
 ]  # fmt: skip
 WATER: list[list[tuple[float, float]]] = [
     [(450, -3000), (750, -3000), (750, 4000), (450, 4000)],

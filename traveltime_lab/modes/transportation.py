@@ -151,8 +151,8 @@ class Transportation:
         walking is possible (assumed).
     step_free : {"lenient", "strict"} or bool, optional
         Walking and timetable types: whether walks are without steps, stiles, raised kerbs and rough surfaces, for
-        wheelchairs and prams; see the guide "How far do people get without steps?". ``"lenient"``, or True: what is not known is passable.
-        ``"strict"``: it is not. By default, and with False, all walks are possible.
+        wheelchairs and prams; the guide "How far do people get without steps?" has the rules. ``"lenient"``, or True:
+        what is not known is passable. ``"strict"``: it is not. By default, and with False, all walks are possible.
     max_incline : float, optional
         `step_free` only: the steepest slope in per cent, from 1 to 100, instead of 6, up and down. It is compared with
         the slopes of tags and of `add_elevation`. 6 % is the maximum of ramps in DIN 18040, and the default of

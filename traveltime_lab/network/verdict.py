@@ -225,9 +225,9 @@ def _surface_unknown(facts: Facts, _day: dt.date) -> str | None:
 
 
 def _step_free_unknown(facts: Facts, _day: dt.date) -> str | None:
-    """Report streets of which it is not known whether they are step-free."""
+    """Report streets of which OpenStreetMap does not say whether they are step-free."""
     share = facts["modes"]["walking"].get("step_free", {}).get("unknown_share", 0.0)
-    if share < STEP_FREE_UNKNOWN:
+    if "surface_unknown_share" not in facts or share < STEP_FREE_UNKNOWN:
         return None
     return (
         f"Whether wheelchairs pass is not known of {_percent(share)} of the streets for walking: step_free='lenient' "

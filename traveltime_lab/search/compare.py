@@ -37,8 +37,9 @@ def compare(before: Any, after: Any, *, column: str | None = None) -> pd.DataFra
     Parameters
     ----------
     before, after : DataFrame or GeoDataFrame
-        Results of the same call on two networks, or for two means of transportation, from `time_filter` (a row for each pair, or a matrix), `time_map`,
-        `distance_map`, `h3_cells`, `geohash_cells`, `accessibility` or `Network.routes_frame`.
+        Results of the same call on two networks, or for two means of transportation, from `time_filter` (a row for each
+        pair, or a matrix), `time_map`, `distance_map`, `h3_cells`, `geohash_cells`, `accessibility` or
+        `Network.routes_frame`.
     column : str, optional
         The column to compare. Default: ``travel_time`` of pairs, ``mean`` of cells (or ``min`` or ``max``), the
         value of accessibility if there is one only, and ``n_departures`` of routes. Areas and matrices have none.

@@ -53,7 +53,7 @@ class EdgeField:
 
     def start(self) -> float:
         """Return the value at the nearest position: that of the connector between the point and its street."""
-        return float(self.starts().min())
+        return float(self.starts().min(initial=np.inf))
 
     def starts(self) -> FloatArray:
         """Return the values at the positions."""

@@ -217,7 +217,11 @@ class StreetField:
         box = box_of_rows(reached.edges, reached.values, edge_boxes(streets), float(limit), edges.positions.edge)
 
         def read(tile: Tile, window: Window, values: Any) -> None:
-            gather(tile.cells(per_metre, buffer_m), window, reached.values, origin, values)
+            if edges.positions.edge.size:
+                gather(tile.cells(per_metre, buffer_m), window, reached.values, origin, values)
+            else:
+                # There is no street on foot near the place where a drive to a stop begins.
+                within(window, values)[:] = np.inf
 
         readers = [CellReader(transportation, needed_of_cells(is_backward=edges.is_backward), read)]
 
