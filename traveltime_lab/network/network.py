@@ -74,7 +74,7 @@ class Network(NetworkData):
     'America/Sao_Paulo'
     >>> edges = network.edges_frame()
     >>> edges[["from_node", "to_node", "length_m"]].shape
-    (28889, 3)
+    (29161, 3)
     >>> report = network.report()
     >>> report["traffic_keeps"]
     'right'
