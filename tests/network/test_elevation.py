@@ -133,6 +133,14 @@ def test_a_constant_slope_gives_the_value_of_the_function(cross: Network, tmp_pa
         assert sloped[1, 0] == pytest.approx(level[1, 0] * down, abs=1)
         np.testing.assert_array_equal(sloped[2:, 2:], level[2:, 2:])
     np.testing.assert_array_equal(*(matrix(each, "driving", places) for each in (cross, hill)))
+    # Step-free walks: 6 % by default, in both directions.
+    tenths = abs(round(1000 * slope))
+    assert {each for each in hill.tables.edge_slope.tolist() if each > 1} <= {tenths - 1, tenths, tenths + 1}
+    for cap in (None, 2.0, tenths / 10 - 0.5, tenths / 10 + 0.5):
+        means = {"type": "walking", "step_free": True, "max_incline": cap}
+        walks = matrix(hill, means, places, snapping={"threshold": 50})
+        assert (np.isnan(walks[0, 1]), np.isnan(walks[1, 0])) == (tenths / 10 > (cap or 6.0),) * 2
+        np.testing.assert_array_equal(walks[2:, 2:], matrix(cross, "walking", places)[2:, 2:])
     metres = [
         tl.time_filter(each, places, places, travel_time=14_400, transportation="walking", properties=["distance"])
         for each in (cross, hill)

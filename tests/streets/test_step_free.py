@@ -410,6 +410,28 @@ def test_times_equal_networkx_on_random_obstacles(network: tl.Network, rule: str
     compare_with_networkx(town, {"type": "walking", "step_free": rule}, 4, 6, seed, by_hand=True)
 
 
+def test_obstacles_never_make_a_trip_faster() -> None:
+    """Between points that stay at their streets; lenient walks are between those with steps and strict ones."""
+    network = tl.sample_network("helsinki")
+    edges = network.edges_frame()
+    passable = edges[(edges["step_free"] == "yes") & (edges["walking_kph_forward"] > 0) & (edges["length_m"] > 20)]
+    middle = shapely.line_interpolate_point(passable.geometry.array, 0.41, normalized=True)
+    points = gpd.GeoSeries(middle, crs=4326).sample(150, random_state=7).reset_index(drop=True)
+    means = [tl.Transportation("walking", step_free=rule) for rule in ("strict", "lenient", None)]
+    away = np.array([tl.snap(network, points, transportation=each)["snap_distance"] for each in means])
+    assert ((away < 1).mean(axis=1) > 0.9).all()
+    points = points[(away < 1).all(axis=0)]
+    found = [
+        tl.time_filter(network, points, points, travel_time=14_400, transportation=each, form="matrix").to_numpy(float)
+        for each in means
+    ]
+    for less, more in ((0, 1), (1, 2), (0, 2)):
+        both = np.isfinite(found[less])
+        assert np.isfinite(found[more][both]).all()
+        assert (found[less][both] >= found[more][both]).all()
+    assert np.isnan(found[0]).sum() > np.isnan(found[2]).sum()
+
+
 # Changes, tables and files --------------------------------------------------------------------------------------------
 
 
