@@ -27,6 +27,8 @@ def positions(graph: RoadGraph, snaps: Snaps, snapping: Snapping) -> Positions:
     connector = connector_labels(
         distance, graph.metric, is_counted=snapping.penalty == "enabled", kph=graph.connector_kph
     )
+    if snaps.indoors is not None:
+        connector = connector + snaps.indoors.labels
     return Positions(indptr, edge, fraction, connector)
 
 

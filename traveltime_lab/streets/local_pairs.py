@@ -129,11 +129,13 @@ def local_labels(
 
 
 def _in_space(snaps: Snaps) -> FloatArray:
-    """Return points in geocentric coordinates on a sphere, in metres; NaN for those that are not snapped."""
+    """Return points in geocentric coordinates on a sphere, in metres; NaN for those not snapped, or indoors."""
     lng, lat = np.radians(snaps.lng), np.radians(snaps.lat)
     level = np.cos(lat)
     xyz = WGS84_A_M * np.column_stack([level * np.cos(lng), level * np.sin(lng), np.sin(lat)])
     xyz[snaps.edge < 0] = np.nan
+    if snaps.indoors is not None:
+        xyz[snaps.indoors.is_indoors] = np.nan
     return xyz
 
 

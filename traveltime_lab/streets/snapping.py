@@ -18,7 +18,7 @@ from typing import Final
 
 import numpy as np
 
-from traveltime_lab._arrays import BoolArray, FloatArray, IndexArray, Int8Array, Int32Array, indptr_of
+from traveltime_lab._arrays import BoolArray, FloatArray, IndexArray, Int8Array, Int32Array, chosen_rows, indptr_of
 from traveltime_lab.kernels.street import nearest, ties
 from traveltime_lab.kernels.street.crossings import MOTORWAY, SHORE, barring
 from traveltime_lab.kernels.street.grid import Grid, build_grid
@@ -30,6 +30,7 @@ from traveltime_lab.runtime.shared import shared
 from traveltime_lab.runtime.threads import side_by_side
 from traveltime_lab.settings import settings
 from traveltime_lab.streets.graph import Topology
+from traveltime_lab.streets.indoors import Indoors
 from traveltime_lab.streets.islands import island_places, main_edges
 from traveltime_lab.streets.layer import RoadsKey, StreetLayer, roads_key
 from traveltime_lab.streets.segments import CELL_M, SegmentIndex, segments
@@ -83,6 +84,8 @@ class Snaps:
     search : IslandSearch, optional
         How to find them, as long as they were not looked for: from one origin on the main network to many destinations,
         nothing depends on them.
+    indoors : Indoors, optional
+        The parts of connectors inside buildings, in addition to `places`; by default there are none.
     """
 
     edge: Int32Array
@@ -94,6 +97,7 @@ class Snaps:
     places: ties.Places | None = None
     islands: ties.Places | None = None
     search: IslandSearch | None = None
+    indoors: Indoors | None = None
 
     def __post_init__(self) -> None:
         """Give each point that is snapped one position, unless positions are given."""
@@ -120,6 +124,7 @@ class Snaps:
             _taken(self.places, index),
             None if self.islands is None else _taken(self.islands, index),
             self.search,
+            None if self.indoors is None else self.indoors.take(self.places.indptr, index),
         )
 
     def one(self, point: int) -> Snaps:
@@ -203,9 +208,7 @@ class IslandSearch:
 def _taken(places: ties.Places, index: IndexArray) -> ties.Places:
     """Return the places of the points at some positions."""
     indptr, *arrays = places
-    counts = np.diff(indptr)[index]
-    new_indptr = indptr_of(counts)
-    rows = np.repeat(indptr[:-1][index] - new_indptr[:-1], counts) + np.arange(new_indptr[-1])
+    new_indptr, rows = chosen_rows(indptr, index)
     return ties.Places(new_indptr, *(array[rows] for array in arrays))
 
 

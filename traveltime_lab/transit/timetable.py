@@ -37,6 +37,7 @@ from traveltime_lab.runtime.warnings import warn, warnings_to
 from traveltime_lab.transit.calendar import Services, day_origin
 from traveltime_lab.transit.headway_draws import row_keys
 from traveltime_lab.transit.hot_columns import HotColumns
+from traveltime_lab.transit.pathways import Pathways
 from traveltime_lab.transit.stop_sequences import StopSequences
 from traveltime_lab.transit.timetable_report import facts_of
 
@@ -163,6 +164,8 @@ class Timetable:
     sequences : StopSequences, optional
         The stop_sequence of each time; by default those of every trip are 1, 2, 3 and so on. Answers do not depend on
         it.
+    pathways : Pathways, optional
+        The ways inside stations; None if there are none.
     """
 
     feeds: pd.DataFrame
@@ -201,6 +204,7 @@ class Timetable:
     feed_spans: tuple[tuple[int, int], ...] | None = None
     leaving: tuple[tuple[int, int], ...] = ()
     sequences: StopSequences | None = None
+    pathways: Pathways | None = None
 
     def __post_init__(self) -> None:
         """Make every array read-only."""
@@ -273,7 +277,8 @@ class Timetable:
         spans = "" if self.feed_spans is None else repr(self.feed_spans)
         names = "\0".join([*self.zones, *self.headsigns])
         arrays = parts_of({**arrays_by_field(self), **arrays_by_field(self.services)})
-        return digest(*arrays, *tables, names.encode(), spans.encode()).hexdigest()
+        inside = () if self.pathways is None else (self.pathways.fingerprint,)
+        return digest(*arrays, *tables, names.encode(), spans.encode(), *inside).hexdigest()
 
     def trips_by_timezone(self) -> dict[str, int]:
         """Return the number of trips in each time zone, those with most first; without trips, the zones of agencies."""

@@ -16,6 +16,7 @@ import pyarrow as pa
 from traveltime_lab._arrays import AnyArray, Int32Array, arrays_by_field, indptr_of
 from traveltime_lab.streets.columns import Column, check_column
 from traveltime_lab.transit.calendar import Services
+from traveltime_lab.transit.pathways import Pathways
 from traveltime_lab.transit.stop_sequences import StopSequences
 from traveltime_lab.transit.timetable import TABLES, Timetable
 from traveltime_lab.transit.timetable_columns import check_timetable
@@ -74,6 +75,12 @@ def join_timetables(parts: Sequence[Timetable]) -> Timetable:
         for part, offset in zip(parts, offsets["stops"], strict=True)
         for stop, seconds in part.leaving
     )
+    inside = [
+        (part.pathways, int(offset))
+        for part, offset in zip(parts, offsets["stops"], strict=True)
+        if part.pathways is not None
+    ]
+    values["pathways"] = Pathways.joined(inside) if inside else None
     if any(part.sequences is not None for part in parts):
         values["sequences"] = StopSequences(np.concatenate([StopSequences.all_of(part) for part in parts]))
     return Timetable(**values)
@@ -119,7 +126,11 @@ def to_tables(timetable: Timetable) -> tuple[dict[str, pa.Array], dict[str, Any]
     }
     notes = json.loads(json.dumps(timetable.notes, default=str))
     meta = {"zones": timetable.zones, "notes": notes, "feed_spans": timetable.feed_spans}
-    return columns, meta | ({"leaving": timetable.leaving} if timetable.leaving else {})
+    if timetable.leaving:
+        meta["leaving"] = timetable.leaving
+    if timetable.pathways is not None:
+        meta["pathways"] = timetable.pathways.to_json()
+    return columns, meta
 
 
 def from_tables(columns: Mapping[str, pa.Array], meta: Mapping[str, Any]) -> Timetable:
@@ -141,6 +152,8 @@ def from_tables(columns: Mapping[str, pa.Array], meta: Mapping[str, Any]) -> Tim
         own = {name.partition(".")[2]: array for name, array in columns.items() if name.startswith(f"{table}.")}
         values[table] = pa.table(own).to_pandas()
     values["headsigns"] = columns["headsigns"].to_pylist()
+    inside = meta.get("pathways")
+    values["pathways"] = None if inside is None else Pathways.from_json(inside, len(values["stops"]))
     values["sequences"] = None
     if _SEQUENCES in columns:
         numbers = columns[_SEQUENCES].to_numpy(zero_copy_only=False)

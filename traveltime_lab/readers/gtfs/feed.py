@@ -13,7 +13,8 @@ leaves a choice, this reader does the following:
   (assumed), unless the option ``headways`` of `Transportation` says otherwise.
 - ``pickup_type`` and ``drop_off_type`` 1 forbid boarding and alighting; 2 and 3 (by arrangement) allow it, as in
   OpenTripPlanner.
-- ``continuous_pickup`` and ``continuous_drop_off``, demand-responsive zones and pathways are not used.
+- ``continuous_pickup`` and ``continuous_drop_off``, and demand-responsive zones, are not used.
+- Stations whose pathways are not complete are read as if they had none; see `traveltime_lab.readers.gtfs.pathways`.
 - Times are in the time zone of the route's agency; ``stop_timezone`` is only kept for display, as in the reference.
 """
 
@@ -30,6 +31,7 @@ from traveltime_lab.errors import InputError
 from traveltime_lab.readers.gtfs.extras import read_fares, read_shapes, read_transfers
 from traveltime_lab.readers.gtfs.files import FeedFiles
 from traveltime_lab.readers.gtfs.findings import Findings
+from traveltime_lab.readers.gtfs.pathways import read_pathways
 from traveltime_lab.readers.gtfs.rows import new_numbers
 from traveltime_lab.readers.gtfs.stop_times import TripCalls, read_calls, read_frequencies
 from traveltime_lab.readers.gtfs.tables import (
@@ -50,7 +52,7 @@ _READ: Final = frozenset(
     f"{name}.txt"
     for name in (
         "agency", "stops", "routes", "trips", "stop_times", "calendar", "calendar_dates", "frequencies", "transfers",
-        "shapes", "fare_attributes", "fare_rules", "feed_info",
+        "shapes", "fare_attributes", "fare_rules", "feed_info", "pathways", "levels",
     )
 )  # fmt: skip
 
@@ -110,14 +112,18 @@ def read_feed(source: str | os.PathLike[str], region: Region | None = None) -> T
         stop_ids=stops.ids, stop_is_kept=stops.is_kept, stop_lat=stops.lat, stop_lng=stops.lng, region=region,
     )  # fmt: skip
     zones = stops.frame["zone_id"].to_numpy(object)
+    pathways, about = read_pathways(files, findings, stops, calls.pattern_stop)
+    calls.facts.update(about)
     outside: dict[str, BoolArray] = {}
     if region is not None:
-        every, stops = stops, stops.within(region.contains(stops.lng, stops.lat))
+        every, stops = stops, stops.within(region.contains(stops.lng, stops.lat), pathways)
         outside = {"stop": every.is_kept & ~stops.is_kept, "trip": trips.is_kept.copy()}
         outside["trip"][calls.trip] = False
         calls.facts["cut"] = {"stops_outside": int(outside["stop"].sum()), **calls.facts["cut"]}
     # Renumber the stops, because dropped rows of stops.txt leave gaps.
     stop_number, route_number = new_numbers(stops.is_kept), new_numbers(routes.is_kept)
+    if region is not None and pathways is not None:
+        pathways = pathways.renumbered(stop_number[every.is_kept])
     trip_number = np.full(len(trips.ids), -1, np.int32)
     trip_number[calls.trip] = np.arange(calls.trip.size, dtype=np.int32)
     numbers = {"stop": (stops.ids, stop_number), "route": (routes.ids, route_number), "trip": (trips.ids, trip_number)}
@@ -154,6 +160,7 @@ def read_feed(source: str | os.PathLike[str], region: Region | None = None) -> T
         notes=[_notes(files, calls, findings)],
         sequences=None if calls.sequence is None else StopSequences(calls.sequence),
         leaving=tuple((int(stop_number[stop]), seconds) for stop, seconds in calls.leaving.items()),
+        pathways=pathways,
     )
 
 

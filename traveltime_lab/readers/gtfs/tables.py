@@ -15,13 +15,14 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from traveltime_lab._arrays import BoolArray, FloatArray, Int32Array
+from traveltime_lab._arrays import BoolArray, FloatArray, Int32Array, ObjectArray
 from traveltime_lab.errors import GtfsError
 from traveltime_lab.readers.gtfs.files import FeedFiles, TextTable
 from traveltime_lab.readers.gtfs.findings import Findings
 from traveltime_lab.readers.gtfs.rows import choice, codes, drop_rows, new_numbers, read_file, unique_ids
 from traveltime_lab.readers.gtfs.stop_times import TripCalls
 from traveltime_lab.transit.calendar import Services
+from traveltime_lab.transit.pathways import Pathways, roots
 from traveltime_lab.transit.route_types import RouteClass, route_class
 
 _DAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
@@ -74,25 +75,30 @@ class Stops(_Rows):
         NaN if unknown.
     frame : DataFrame
         The kept stops, see `traveltime_lab.transit.timetable.Timetable`.
+    level_id : object array of shape (n_rows,)
     """
 
     lat: FloatArray
     lng: FloatArray
     frame: pd.DataFrame
+    level_id: ObjectArray
 
-    def within(self, is_inside: BoolArray) -> Stops:
-        """Return the stops of some rows, with the stations that they belong to."""
+    def within(self, is_inside: BoolArray, pathways: Pathways | None) -> Stops:
+        """Return the stops of some rows, with the stations that they belong to, and the pathways of these."""
         rows = np.flatnonzero(self.is_kept)
         parent = self.frame["parent_idx"].to_numpy()
         chosen = is_inside[rows]
         for _ in range(2):  # boarding areas belong to platforms, and these to stations
             chosen[parent[chosen & (parent >= 0)]] = True
+        if pathways is not None:
+            inside = np.concatenate([pathways.start, pathways.end])
+            chosen[inside[chosen[roots(parent)[inside]]]] = True
         is_kept = np.zeros_like(self.is_kept)
         is_kept[rows[chosen]] = True
         frame = self.frame[chosen].reset_index(drop=True)
         above = parent[chosen]
         frame["parent_idx"] = np.where(above >= 0, new_numbers(chosen)[above], -1).astype(np.int32)
-        return Stops(self.ids, is_kept, self.lat, self.lng, frame)
+        return Stops(self.ids, is_kept, self.lat, self.lng, frame, self.level_id)
 
 
 @dataclass(frozen=True)
@@ -172,7 +178,7 @@ def read_stops(files: FeedFiles, findings: Findings) -> Stops:
     table = read_file(
         files, findings, "stops.txt", "stop_id", "stop_code", "stop_name", "stop_lat", "stop_lon", "location_type",
         "parent_station", "stop_timezone", "wheelchair_boarding", "platform_code", "zone_id",
-        needs=("stop_id",), is_required=True,
+        "level_id", needs=("stop_id",), is_required=True,
     )  # fmt: skip
     ids, keep = unique_ids(table, findings, "stop_id")
     lat, bad_lat = table.floats("stop_lat")
@@ -211,7 +217,7 @@ def read_stops(files: FeedFiles, findings: Findings) -> Stops:
             "wheelchair_boarding": wheelchair[keep],
         }
     )
-    return Stops(ids, keep, lat, lng, frame)
+    return Stops(ids, keep, lat, lng, frame, table.objects("level_id"))
 
 
 def read_routes(files: FeedFiles, findings: Findings, agencies: Agencies) -> Routes:
