@@ -33,7 +33,8 @@ from traveltime_lab.kernels.unreached import NEVER
 from traveltime_lab.readers.gtfs.feed import read_timetable
 from traveltime_lab.transit.raptor import TransitOptions, TransitSearch
 from traveltime_lab.transit.stop_reach import StopReach
-from traveltime_lab.transit.trip_instances import Footpaths, merge_transfers, trip_table
+from traveltime_lab.transit.transfers import Footpaths, merge_transfers
+from traveltime_lab.transit.trip_instances import trip_table
 
 CITIES = {
     "porto_alegre": (("porto_alegre/gtfs_bus_full.zip", "porto_alegre/gtfs_rail.zip"), "2019-05-14T08:00"),

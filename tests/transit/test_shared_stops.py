@@ -16,7 +16,7 @@ from tests.support.towns import ON_FOOT, timetable, towns
 from tests.support.worlds import FRAME, at, tables
 from traveltime_lab.kernels.unreached import FORBIDDEN
 from traveltime_lab.readers.gtfs.feed import read_timetable
-from traveltime_lab.transit.trip_instances import merge_transfers
+from traveltime_lab.transit.transfers import merge_transfers
 
 HEADER = "from_stop_id,to_stop_id,transfer_type,min_transfer_time"
 

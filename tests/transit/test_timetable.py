@@ -26,7 +26,8 @@ from traveltime_lab.readers.gtfs.feed import read_feed, read_timetable
 from traveltime_lab.transit.calendar import day_origin
 from traveltime_lab.transit.timetable import ServiceWarning, Timetable
 from traveltime_lab.transit.timetable_file import from_tables, to_tables
-from traveltime_lab.transit.trip_instances import Footpaths, merge_transfers, trip_table
+from traveltime_lab.transit.transfers import Footpaths, merge_transfers
+from traveltime_lab.transit.trip_instances import trip_table
 
 CALLS = text(LINE["stop_times"])
 

@@ -279,7 +279,7 @@ def _check_parts(kind: str, value: Any, known: Mapping[str, int]) -> None:
     if kind == "SegmentIndex":
         is_right = _length(value.grid.edge) == _length(value.parts.start)
     if kind == "Snaps":
-        is_right = value.search is None
+        is_right = value.search is None and value.indoors is None
     if kind == "WaysThere":
         is_right = type(value.is_arrival) is bool
     if kind == "StopsOnEdges":

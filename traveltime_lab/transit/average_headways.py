@@ -27,8 +27,9 @@ from traveltime_lab.transit.legs import LegForest, Rounds, forest_of
 from traveltime_lab.transit.raptor import TransitOptions, TransitSearch, falling, parts_of, seeds_of, turned
 from traveltime_lab.transit.stop_reach import array
 from traveltime_lab.transit.timetable import Timetable
-from traveltime_lab.transit.trip_instances import active_rows
+from traveltime_lab.transit.trip_instances import active_rows, may_call, usable_trips
 from traveltime_lab.transit.trip_table import TripTable
+from traveltime_lab.transit.wheelchair import Ridden
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,9 @@ class HeadwayTable:
     headway: Int32Array
 
 
-def headway_table(timetable: Timetable, begin: int, end: int, *, is_used: BoolArray | None = None) -> HeadwayTable:
+def headway_table(
+    timetable: Timetable, begin: int, end: int, *, is_used: BoolArray | None = None, ridden: Ridden | None = None
+) -> HeadwayTable:
     """
     Return the headway lines that run at some moment of an interval; see `traveltime_lab.transit.trip_instances`.
 
@@ -61,8 +64,10 @@ def headway_table(timetable: Timetable, begin: int, end: int, *, is_used: BoolAr
         Interval ``[begin, end)`` in POSIX seconds; times of the result count from `begin`.
     is_used : bool array of shape (n_routes,), optional
         Routes to use. Default: all.
+    ridden : Ridden, optional
+        What travellers without steps can use. Default: all.
     """
-    rows, date, shift = active_rows(timetable, begin, end, is_used)
+    rows, date, shift = active_rows(timetable, begin, end, usable_trips(timetable, is_used, ridden))
     trip = timetable.frequency_trip[rows]
     pattern = timetable.hot.trip_pattern[trip]
     indptr, at = chosen_rows(timetable.pattern_indptr, pattern)
@@ -71,12 +76,12 @@ def headway_table(timetable: Timetable, begin: int, end: int, *, is_used: BoolAr
     begins = timetable.frequency_start[rows].astype(np.int64) + shift
     ends = timetable.frequency_end[rows].astype(np.int64) + shift
     stops = timetable.pattern_stop[at]
-    can_board = timetable.pattern_pickup[at] != 1
+    can_board = may_call(timetable.pattern_pickup[at], stops, ridden)
     lines = HeadwayLines(
         indptr,
         array(stops, np.int32),
         can_board,
-        timetable.pattern_drop_off[at] != 1,
+        may_call(timetable.pattern_drop_off[at], stops, ridden),
         ((timetable.arrival[calls] - origin) * np.int32(1000)).astype(np.int32),
         ((timetable.departure[calls] - origin) * np.int32(1000)).astype(np.int32),
         (begins * 1000).astype(np.int32),

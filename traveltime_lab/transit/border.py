@@ -224,7 +224,8 @@ def _rides(query: TransitQuery, own: _Leg, is_arrival: bool) -> border.WaysThere
     """Return the ways between places and the border by vehicles that wait nowhere, in one search from all stops."""
     after_ms = after_stops(query, is_arrival=is_arrival)
     ride_s = fastest_rides(query, np.where(after_ms < NEVER, after_ms / 1000.0, np.inf), is_arrival=is_arrival)
-    stops = stop_links.linked_stops(query.layer, own.graph, own.means).snaps
+    linked = stop_links.linked_stops(query.layer, own.graph, own.means, query.transportation.egress)
+    stops = linked.side(is_leaving=is_arrival).snaps
     served = np.flatnonzero(np.isfinite(ride_s) & (stops.status == SNAPPED))
     ways = _ways_by_stops(query, own, stops.take(served), ride_s[served], is_arrival)
     ways = ways.joined(_times_aboard(query, own, is_arrival).ways)
@@ -253,7 +254,8 @@ def _times_aboard(query: TransitQuery, leg: _Leg, is_arrival: bool) -> _Aboard:
 
 def _times(query: TransitQuery, leg: _Leg, is_arrival: bool) -> _Aboard:
     streets, timetable = query.layer.streets, query.layer.timetable
-    stops = stop_links.linked_stops(query.layer, leg.graph, leg.means).snaps
+    linked = stop_links.linked_stops(query.layer, leg.graph, leg.means, query.transportation.egress)
+    stops = linked.side(is_leaving=not is_arrival).snaps
     rides_s = np.full(len(stops), np.inf)
     for stop, seconds in timetable.leaving:
         rides_s[stop] = min(rides_s[stop], seconds)

@@ -81,6 +81,7 @@ class _OnStreets:
 
     def read(self, stop_ms: Int32Array) -> Int32Array:
         query, stops, directed = self.query, self.stops, self.stops.graph.directed
+        on_edges = stops.side(is_leaving=not query.is_arrival).on_edges
         means = query.transportation
         stop_ms = np.where(stop_ms < NEVER, stop_ms + self.extra_ms, NEVER).astype(np.int32)
         limit_ms = most_ms(query.limit)
@@ -88,7 +89,7 @@ class _OnStreets:
         if self.around is None:
             labels, budget_ms = driven(query, stops, stop_ms).labels, most_ms(means.access_time)
             found = egress.read_drives(
-                self.positions, self.ports, labels, stop_ms, stops.on_edges, directed, budget_ms, limit_ms
+                self.positions, self.ports, labels, stop_ms, on_edges, directed, budget_ms, limit_ms
             )
         else:
             found = egress.read_walks(
@@ -97,7 +98,7 @@ class _OnStreets:
                 spread_out(query, stop_ms, self.around),
                 self.around.by_state,
                 stop_ms,
-                stops.on_edges,
+                on_edges,
                 directed,
                 self.around.is_leaving,
                 most_ms(means.walking_time),
@@ -139,7 +140,7 @@ def egress_side(
         return _Linked(query.links(snaps, is_origin=is_origin), most_ms(query.limit))
     stops = query.stops
     if is_driven:
-        stops = stop_links.linked_stops(query.layer, query.access_graph(), means.access)
+        stops = stop_links.linked_stops(query.layer, query.access_graph(), means.access, means.egress)
     here = travel_times.positions(stops.graph, snaps, query.snapping)
     reads = travel_times.ports(stops.graph, here, is_entry=not is_origin)
     extra_ms = (means.access_penalty + means.pt_change_delay) * 1000 if is_origin else 0

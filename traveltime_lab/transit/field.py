@@ -20,6 +20,7 @@ from traveltime_lab.kernels.street import reading
 from traveltime_lab.kernels.transit import drives
 from traveltime_lab.kernels.transit import walks as stop_kernel
 from traveltime_lab.kernels.transit.range_raptor import nearest_rank
+from traveltime_lab.kernels.transit.walks import StopsOnEdges
 from traveltime_lab.kernels.unreached import NEVER, NEVER_KEY, UNREACHED
 from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.rounding import most_ms, most_s
@@ -162,6 +163,11 @@ class TransitField:
         return self.walked.start()
 
     @property
+    def _on_edges(self) -> StopsOnEdges:
+        """The stops on each edge, with the links between them and the places."""
+        return self.stops.side(is_leaving=not self.is_backward).on_edges
+
+    @property
     def is_length(self) -> bool:
         """Whether values are metres; always False."""
         return False
@@ -236,7 +242,7 @@ class TransitField:
         rows = self._rows(streets, limit)[0]
         least = np.minimum(rows[:, 0], rows[:, 2]).astype(np.float64)
         # A drive to a stop on the same street passes neither end of it.
-        least[np.diff(self.stops.on_edges.indptr) > 0] = 0.0
+        least[np.diff(self._on_edges.indptr) > 0] = 0.0
         reached = np.flatnonzero(least <= limit)
         return reached.astype(np.int32), least[reached]
 
@@ -258,7 +264,7 @@ class TransitField:
 
     def _gatherer(self, per_metre: float, buffer_m: float) -> Callable[[Tile, Any], None]:
         """Return a function that lowers the values of the cells of a tile."""
-        directed, budget_ms, on_edges = self.graph.directed, self.budget_ms, self.stops.on_edges
+        directed, budget_ms, on_edges = self.graph.directed, self.budget_ms, self._on_edges
         ports = self.graph.exit_ports() if self.is_backward else self.graph.entry_ports()
         departures = self.departures
 
@@ -325,7 +331,7 @@ def transit_field(
     graph = query.access_graph() if is_driven else query.walking
     stops, around = query.stops, None
     if is_driven:
-        stops = stop_links.linked_stops(query.layer, graph, means.access)
+        stops = stop_links.linked_stops(query.layer, graph, means.access, means.egress)
     else:
         around = query.walks(is_leaving=not is_arrival)
     feet = query.on_foot(snaps, is_origin=not is_arrival)
@@ -382,7 +388,7 @@ def _stop_times(query: TransitQuery, snaps: Snaps) -> Int32Array:
     """
     is_arrival = query.is_arrival
     links = query.links(snaps, is_origin=not is_arrival)
-    together = Together.of(query, len(query.stops.snaps))
+    together = Together.of(query, len(query.stops))
     search = query.search() if together is None else together.search()
     if together is not None and (query.percents or not query.window):
         times = together.stop_times(links)
@@ -416,7 +422,8 @@ def driven(query: TransitQuery, stops: LinkedStops, stop_ms: Int32Array) -> Acce
 def _walked(query: TransitQuery, stops: LinkedStops, stop_ms: Int32Array, around: Walks) -> EgressOnFoot:
     """Return the travel times of walking from the stops, given the travel times to the stops; see `spread_out`."""
     graph = query.walking
-    starts = np.empty((stops.on_edges.indptr.size - 1, 8), np.int32)
+    on_edges = stops.side(is_leaving=around.is_leaving).on_edges
+    starts = np.empty((on_edges.indptr.size - 1, 8), np.int32)
     ports_of_edges = graph.exit_ports() if query.is_arrival else graph.entry_ports()
     keys = spread_out(query, stop_ms, around, settings.threads)
 
@@ -428,7 +435,7 @@ def _walked(query: TransitQuery, stops: LinkedStops, stop_ms: Int32Array, around
             Directed(graph.directed.traversal[both], graph.directed.is_open[both]),
             query.is_arrival,
             stop_ms,
-            rows_of(stops.on_edges, edges.start, edges.stop),
+            rows_of(on_edges, edges.start, edges.stop),
             starts[edges],
         )
 
@@ -446,11 +453,12 @@ def _walked_by_departure(
     row_of = np.full(len(quickest.starts), -1, np.int32)
     row_of[edges] = np.arange(edges.size)
     starts = np.empty((edges.size, 5, len(times)), np.int32)
+    on_edges = stops.side(is_leaving=around.is_leaving).on_edges
 
     def fill(moment: int) -> None:
         keys = spread_out(query, times[moment], around)
         transit_surface.departure_starts(
-            keys, ports, graph.directed.is_open, query.is_arrival, times[moment], stops.on_edges, row_of, moment, starts
+            keys, ports, graph.directed.is_open, query.is_arrival, times[moment], on_edges, row_of, moment, starts
         )
 
     side_by_side([functools.partial(fill, moment) for moment in range(len(times))])

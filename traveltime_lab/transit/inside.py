@@ -20,6 +20,7 @@ from traveltime_lab.kernels.records import Arcs as SearchArcs
 from traveltime_lab.kernels.records import Ports
 from traveltime_lab.kernels.street.road import TIME_SHIFT
 from traveltime_lab.kernels.transit.walks import states_around
+from traveltime_lab.kernels.unreached import UNREACHED
 from traveltime_lab.runtime.memo import Derived
 from traveltime_lab.streets.labels import make_labels
 from traveltime_lab.transit.layer import TransitLayer
@@ -101,6 +102,17 @@ class Inside:
             found.setdefault(tail, []).append((head, label, number))
         return found
 
+    def between(self, start: IndexArray, end: IndexArray) -> Int64Array:
+        """Return the labels of ways between platforms, `UNREACHED` where there is none."""
+        n = self.is_indoors.size
+        keys, wanted = self.changing.start.astype(np.int64) * n + self.changing.end, start.astype(np.int64) * n + end
+        place = np.searchsorted(keys, wanted)
+        found = np.flatnonzero(place < keys.size)
+        found = found[keys[place[found]] == wanted[found]]
+        labels = np.full(wanted.size, UNREACHED, np.int64)
+        labels[found] = self.changing.label[place[found]]
+        return labels
+
     def way(self, start: int, end: int) -> list[int] | None:
         """Return the arcs of the fastest way between two stops, None if there is none."""
         best: dict[int, tuple[int, int, int]] = {start: (0, -1, -1)}
@@ -154,7 +166,7 @@ def _searched(timetable: Timetable, walker: Walker) -> Inside:
     kind, parent = timetable.column("stops", "location_type"), timetable.column("stops", "parent_idx")
     every = Arcs.of(pathways, kind, parent)
     is_open = (every.row < 0) | np.append(is_passable(pathways, walker.step_free), True)[every.row]
-    arcs = Arcs(*(each[is_open] for each in every))
+    arcs = every.take(is_open)
     of_pathways = np.append(pathway_labels(timetable, pathways, walker.kph), 0)
     labels = of_pathways[arcs.row]
     is_indoors = indoors(timetable)
@@ -217,8 +229,3 @@ def _apart(lng: FloatArray, lat: FloatArray, a: Int32Array, b: Int32Array) -> Fl
     """Return the straight-line distances between stops in metres, 0 where one has no place."""
     mx, my = metres_per_degree((lat[a] + lat[b]) / 2.0)
     return np.nan_to_num(np.hypot(wrap_degrees(lng[a] - lng[b]) * mx, (lat[a] - lat[b]) * my))
-
-
-def rows_of_stop(links: Links, stop: int, *, is_start: bool) -> IndexArray:
-    """Return the rows of links that begin, or end, at a stop."""
-    return np.flatnonzero((links.start if is_start else links.end) == stop)

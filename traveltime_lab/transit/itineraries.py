@@ -10,6 +10,7 @@ ends and the next one begins.
 from __future__ import annotations
 
 import datetime as dt
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -23,7 +24,6 @@ from traveltime_lab.itinerary import Leg, Ride, Route, StopCall, timed, unpaid
 from traveltime_lab.kernels.records import StopLinks
 from traveltime_lab.kernels.transit import ride_lines
 from traveltime_lab.kernels.unreached import NEVER
-from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.modes.table import WALKING
 from traveltime_lab.rounding import most_ms, whole_seconds
 from traveltime_lab.runtime.interrupts import checkpoint
@@ -32,9 +32,9 @@ from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.directions import Narrator
 from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.pairs import Pairs
-from traveltime_lab.streets.paths import paths, without_repeats
-from traveltime_lab.streets.snapping import STOP_SNAPPING, Snaps
+from traveltime_lab.streets.paths import Path, paths, without_repeats
 from traveltime_lab.transit.average_headways import Waits
+from traveltime_lab.transit.doors import Door, Doors
 from traveltime_lab.transit.fares import PaidRide, fare_book
 from traveltime_lab.transit.legs import Itineraries, leg_forest
 from traveltime_lab.transit.query import TransitQuery
@@ -56,8 +56,18 @@ class _Calls(NamedTuple):
     stops: Int32Array
 
 
-#: A place where a leg on streets begins or ends. `penalty` is about points of the request: ways to stops always count.
-_End = tuple[Snaps, Snapping]
+class _Way(NamedTuple):
+    """The legs between a point and a stop, or two stops: inside the first station, on streets, inside the last."""
+
+    leaving: tuple[Leg, ...]
+    street: tuple[Leg, ...]
+    entering: tuple[Leg, ...]
+    label: int
+
+    @property
+    def legs(self) -> tuple[Leg, ...]:
+        """All legs."""
+        return self.leaving + self.street + self.entering
 
 
 class Found(NamedTuple):
@@ -152,10 +162,6 @@ def _best_stop(times: Int32Array, links: StopLinks, point: int) -> tuple[int, in
     return (int(stops[k]), int(total[k])) if times[stops[k]] < NEVER else (-1, NEVER)
 
 
-def _stop(snaps: Snaps, stop: int) -> _End:
-    return snaps.take(np.array([stop])), STOP_SNAPPING
-
-
 class Rides(NamedTuple):
     """
     Transit legs of itineraries.
@@ -196,14 +202,15 @@ class ItineraryBuilder:
         self.layer = layer = query.layer
         self.timetable: Timetable = layer.timetable
         self.walking = query.walking
-        self.stops = query.stops
         self.narrator = Narrator(layer.streets, self.walking, WALKING.name)
         access = query.transportation.access
         self.access_graph = query.access_graph()
-        self.access_stops = self.stops
+        egress = query.transportation.egress
+        self.doors = Doors(layer, query.stops, egress)
+        self.access_doors = self.doors
         self.access_narrator = self.narrator
         if not query.is_walked_to:
-            self.access_stops = linked_stops(layer, self.access_graph, access)
+            self.access_doors = Doors(layer, linked_stops(layer, self.access_graph, access, egress), access)
             self.access_narrator = Narrator(layer.streets, self.access_graph, access.base)
         self.zone = ZoneInfo(layer.timezone)
         self.lines = trip_lines(layer)
@@ -211,15 +218,32 @@ class ItineraryBuilder:
 
     # On streets
 
-    def _leg_between(
-        self, narrator: Narrator, graph: RoadGraph, start: _End, end: _End, limit_s: float
-    ) -> tuple[tuple[Leg, ...], int] | None:
-        """Return the legs on streets between two positions and their label, None if there is no route."""
-        (leaving, how), (arriving, end_snapping) = start, end
-        here, there = (np.array([snaps.lng[0], snaps.lat[0]]) for snaps in (leaving, arriving))
-        for path in paths(graph, Pairs(leaving, arriving), how, limit_s, end_snapping=end_snapping):
-            return narrator.legs(path, here, there), path.label
-        return None
+    def _way_between(
+        self, narrator: Narrator, graph: RoadGraph, starts: list[Door], ends: list[Door], limit_s: float
+    ) -> _Way | None:
+        """Return the fastest way between two places, each with one or several doors; None if there is none."""
+        best: tuple[int, Door, Door, Path] | None = None
+        for start, end in itertools.product(starts, ends):
+            pair = Pairs(start.snaps, end.snaps)
+            path = next(paths(graph, pair, start.snapping, limit_s, end_snapping=end.snapping), None)
+            if path is None:
+                continue
+            label = start.label + path.label + end.label
+            if best is None or label < best[0]:
+                best = label, start, end, path
+        if best is None or label_parts.ms(best[0]) > most_ms(limit_s):
+            return None
+        label, start, end, path = best
+        here, there = (np.array([door.snaps.lng[0], door.snaps.lat[0]]) for door in (start, end))
+        street = narrator.legs(path, here, there)
+        # Seconds of all parts sum to those of the whole way.
+        sums = [whole_seconds(label_parts.ms(each)) for each in (start.label, start.label + path.label, label)]
+        street = _shifted(street, sums[1] - sums[0] - sum(leg.travel_time for leg in street))
+        inside = [
+            () if door.leg is None else (replace(door.leg, travel_time=seconds),)
+            for door, seconds in ((start, sums[0]), (end, sums[2] - sums[1]))
+        ]
+        return _Way(inside[0], street, inside[1], label)
 
     def on_foot(self, pairs: Pairs) -> dict[int, tuple[tuple[Leg, ...], int]]:
         """Return the legs and labels of walking all the way, by position of the pair."""
@@ -234,12 +258,20 @@ class ItineraryBuilder:
         return found
 
     def _stop_walk(self, a: int, b: int, limit_s: float) -> tuple[Leg, ...]:
-        """Return the walking legs between two stops; a straight line if only the feed has a transfer between them."""
-        ends = _stop(self.stops.snaps, a), _stop(self.stops.snaps, b)
-        found = self._leg_between(self.narrator, self.walking, *ends, limit_s)
-        if found is not None and found[0]:
-            return found[0]
-        line = np.array([[side.lng[0], side.lat[0]] for side, _ in ends])
+        """
+        Return the walking legs between two stops, on streets or inside a station.
+
+        It is a straight line if only the feed has a transfer between them.
+        """
+        ends = self.doors.of(a, is_leaving=True), self.doors.of(b, is_leaving=False)
+        found = self._way_between(self.narrator, self.walking, *ends, limit_s)
+        within = self.doors.change(a, b)
+        is_short = within is not None and label_parts.ms(within[1]) <= most_ms(limit_s)
+        if within is not None and is_short and (found is None or within[1] <= found.label):
+            return (within[0],)
+        if found is not None and found.legs:
+            return found.legs
+        line = np.array([self._coordinates(stop) for stop in (a, b)])
         metres = straight_cm(self.lines, a, b) / 100.0
         name = self._name(b)
         return (Leg("walk", f"Change to {name}" if name else "Change", int(limit_s), metres, _line(line)),)
@@ -252,28 +284,29 @@ class ItineraryBuilder:
         rides = range(int(journeys.indptr[row]), int(journeys.indptr[row + 1]))
         first, last = int(journeys.board_stop[rides[0]]), int(journeys.alight_stop[rides[-1]])
         pairs, at = self.pairs, [pair]
-        origin = pairs.starts.take(pairs.origin_of[at]), query.snapping
-        destination = pairs.ends.take(pairs.destination_of[at]), query.snapping
-        access = self._leg_between(
+        origin = Door(pairs.starts.take(pairs.origin_of[at]), query.snapping)
+        destination = Door(pairs.ends.take(pairs.destination_of[at]), query.snapping)
+        access = self._way_between(
             self.access_narrator,
             self.access_graph,
-            origin,
-            _stop(self.access_stops.snaps, first),
+            [origin],
+            self.access_doors.of(first, is_leaving=False),
             means.access_time + 1,
         )
-        egress = self._leg_between(
+        egress = self._way_between(
             self.narrator,
             self.walking,
-            _stop(self.stops.snaps, last),
-            destination,
+            self.doors.of(last, is_leaving=True),
+            [destination],
             means.walking_time + 1,
         )
-        legs: list[Leg] = list(access[0]) if access else []
+        legs: list[Leg] = list(access.street) if access else []
         if means.access_penalty and means.street.parking_leg is not None:
-            where = self._coordinates(first)
+            where = legs[-1].destination if access and access.entering and legs else self._coordinates(first)
             name = self._name(first)
             text = f"Park at {name}" if name else "Park"
             legs.append(Leg(means.street.parking_leg, text, means.access_penalty, 0.0, _line(np.array([where, where]))))
+        legs.extend(access.entering if access else ())
         total = whole_seconds(int(ms))
         begin = moment.timestamp() - (total if query.is_arrival else 0)
         reference = table.reference
@@ -283,7 +316,7 @@ class ItineraryBuilder:
             if ride > rides[0]:
                 a, b = int(journeys.alight_stop[ride - 1]), int(journeys.board_stop[ride])
                 # Between stops at one position there is nothing to walk.
-                if self._coordinates(a) != self._coordinates(b):
+                if self._coordinates(a) != self._coordinates(b) or self.doors.is_apart(a, b):
                     spare = reference + journeys.departure[ride] / 1000.0 - now
                     walked = self._stop_walk(a, b, spare)
                     legs.extend(walked)
@@ -304,7 +337,7 @@ class ItineraryBuilder:
             )
             legs.extend(ridden)
             now = arrives
-        legs.extend(egress[0] if egress else ())
+        legs.extend(egress.legs if egress else ())
         spare = total - sum(leg.travel_time for leg in legs)
         if spare:
             legs[-1] = replace(
@@ -426,6 +459,13 @@ class ItineraryBuilder:
         lng, lat = self._coordinates(stop)
         stop_id = str(self.timetable.stops["stop_id"].iat[stop])
         return StopCall(stop_id, self._name(stop), lng, lat, dt.datetime.fromtimestamp(when, self.zone))
+
+
+def _shifted(legs: tuple[Leg, ...], seconds: int) -> tuple[Leg, ...]:
+    """Return legs of which the last one takes some seconds more."""
+    if not seconds or not legs:
+        return legs
+    return (*legs[:-1], replace(legs[-1], travel_time=legs[-1].travel_time + seconds))
 
 
 def _by_headway(leg: Leg, headway: int) -> Leg:

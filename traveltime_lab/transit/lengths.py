@@ -13,7 +13,7 @@ import itertools
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -36,6 +36,7 @@ from traveltime_lab.streets.local_pairs import are_same
 from traveltime_lab.streets.snapping import STOP_SNAPPING, Snaps
 from traveltime_lab.streets.workspaces import search_space
 from traveltime_lab.transit import stop_links
+from traveltime_lab.transit.inside import inside as ways_inside
 from traveltime_lab.transit.legs import LegForest, Rounds, leg_forest
 from traveltime_lab.transit.query import TransitQuery
 from traveltime_lab.transit.raptor import TransitSearch
@@ -51,9 +52,9 @@ _UNKNOWN: Final = -2
 _ROWS_AT_ONCE: Final = 32
 #: Searches in one call, between two checks for a cancellation.
 SEARCHES_AT_ONCE: Final = 64
-#: Labels of walks between stops by walking speed: (label, milliseconds searched) by pair of stops. These are pairs that
-#: transfers join, whose number the timetable bounds.
-_CHANGES = Derived[float, dict[int, tuple[int, int]]]("lengths of changes", kept=4)
+#: Labels of walks between stops by `LinkedStops.key`: (label, milliseconds searched) by pair of stops. These are pairs
+#: that transfers join, whose number the timetable bounds.
+_CHANGES = Derived[Any, dict[int, tuple[int, int]]]("lengths of changes", kept=4)
 
 
 @dataclass(frozen=True)
@@ -117,7 +118,7 @@ class StreetSide:
         """
         ms = self.links.ms[links_at].astype(np.int64) - self.extra_ms
         stops = self.links.stops[links_at].astype(np.intp)
-        joined = self.stops.snaps
+        joined = self.stops.side(is_leaving=not self.is_origin).snaps
         is_backward = by_stop == self.is_origin
         if self.walks is not None:
             labels = stop_links.link_labels(
@@ -426,13 +427,17 @@ class JourneyLengths:
         lines, stops, graph = trip_lines(self.query.layer), self.query.stops, self.query.walking
         a, b = from_stop.astype(np.intp), to_stop.astype(np.intp)
         cm = np.full(a.size, NO_WAY, np.int64)
-        moves = np.flatnonzero((lines.stop_lng[a] != lines.stop_lng[b]) | (lines.stop_lat[a] != lines.stop_lat[b]))
+        is_apart = (lines.stop_lng[a] != lines.stop_lng[b]) | (lines.stop_lat[a] != lines.stop_lat[b])
+        inside = ways_inside(self.query.layer, stops.walker)
+        if inside is not None:
+            is_apart |= (a != b) & (inside.is_indoors[a] | inside.is_indoors[b])
+        moves = np.flatnonzero(is_apart)
         if not moves.size:
             return cm
         # As in limits of routes, walks that round to the spare seconds are within them.
         a, b, spare_ms, change_ms = a[moves], b[moves], spare_ms[moves] + most_ms(0), change_ms[moves]
-        known = _CHANGES.of(self.query.layer, graph.connector_kph, dict)
-        pairs, first, pair_of = np.unique(a * len(stops.snaps) + b, return_index=True, return_inverse=True)
+        known = _CHANGES.of(self.query.layer, stops.key, dict)
+        pairs, first, pair_of = np.unique(a * len(stops) + b, return_index=True, return_inverse=True)
         # Most transfers take as long as their walk; others are shorter by a rule of the feed.
         for longest_ms in (np.minimum(change_ms + 1000, spare_ms), spare_ms):
             reach = np.zeros(pairs.size, np.int64)
@@ -442,11 +447,13 @@ class JourneyLengths:
             unknown = np.flatnonzero((labels == UNREACHED) & (searched < reach))
             rows = first[unknown]
             labels[unknown] = street_labels(
-                graph, (stops.snaps, stops.snaps), (STOP_SNAPPING, STOP_SNAPPING), (a[rows], b[rows]), reach[unknown],
-                is_backward=False,
+                graph, (stops.leaving.snaps, stops.entering.snaps), (STOP_SNAPPING, STOP_SNAPPING), (a[rows], b[rows]),
+                reach[unknown], is_backward=False,
             )  # fmt: skip
             found = zip(labels[unknown].tolist(), reach[unknown].tolist(), strict=True)
             known.update(zip(pairs[unknown].tolist(), found, strict=True))
+        if inside is not None:
+            labels = np.minimum(labels, inside.between(a[first], b[first]))
         labels = labels[pair_of]
         is_walked = (labels != UNREACHED) & (labels != 0) & (label_parts.ms(labels) <= spare_ms)
         cm[moves] = label_parts.cm(labels)

@@ -101,7 +101,8 @@ class Pathways:
         """Return the pathways of some rows."""
         chosen = np.flatnonzero(rows).tolist()
         values: dict[str, Any] = {name: array[rows] for name, array in arrays_by_field(self).items()}
-        return Pathways(**values, **{name: tuple(text[k] for k in chosen) for name, text in self.texts.items()})
+        values |= {name: tuple(text[k] for k in chosen) for name, text in self.texts.items()}
+        return Pathways(**values)
 
     def renumbered(self, number: Int32Array) -> Pathways | None:
         """Return the pathways with new numbers of stops, without those that lose one (-1); None if none is left."""
@@ -117,8 +118,8 @@ class Pathways:
         for name in ("start", "end"):
             moved = [getattr(part, name) + offset for part, offset in parts]
             values[name] = np.concatenate(moved).astype(np.int32)
-        texts = {name: sum((part.texts[name] for part, _ in parts), ()) for name in parts[0][0].texts}
-        return cls(**values, **texts)
+        values |= {name: sum((part.texts[name] for part, _ in parts), ()) for name in parts[0][0].texts}
+        return cls(**values)
 
     def to_json(self) -> dict[str, Any]:
         """Return the pathways as lists, ready for JSON; NaN becomes None."""
@@ -143,7 +144,9 @@ class Pathways:
         }  # fmt: skip
         try:
             arrays: dict[str, Any] = {name: np.array(facts[name], dtype) for name, dtype in dtypes.items()}
-            texts = {name: tuple(str(text) for text in facts[name]) for name in ("ids", "signs", "signs_back")}
+            texts: dict[str, Any] = {
+                name: tuple(str(text) for text in facts[name]) for name in ("ids", "signs", "signs_back")
+            }
             levels = tuple((str(first), str(last)) for first, last in facts["levels"])
         except (TypeError, OverflowError) as error:
             msg = f"pathways contain a value of a wrong type: {error}"
@@ -152,9 +155,9 @@ class Pathways:
         if any(array.shape != (n,) for array in arrays.values()) or {n} != {*map(len, texts.values()), len(levels)}:
             raise ValueError("pathways are not of one length")
         ends = np.concatenate([arrays["start"], arrays["end"]])
-        if n and not (0 <= ends.min() and ends.max() < n_stops):
+        if n and not (ends.min() >= 0 and ends.max() < n_stops):
             raise ValueError("pathways have a stop that does not exist")
-        if n and not (1 <= arrays["kind"].min() and arrays["kind"].max() <= EXIT_GATE):
+        if n and not (arrays["kind"].min() >= 1 and arrays["kind"].max() <= EXIT_GATE):
             raise ValueError("pathways have a pathway_mode that does not exist")
         if (arrays["seconds"] < -1).any() or (arrays["metres"] < 0).any() or np.isinf(arrays["metres"]).any():
             raise ValueError("pathways have a negative or infinite time or length")
@@ -211,6 +214,10 @@ class Arcs(NamedTuple):
             np.concatenate([there, back, none]),
             np.concatenate([np.zeros(there.size, np.bool_), np.ones(back.size, np.bool_), none < -1]),
         )
+
+    def take(self, rows: BoolArray) -> Arcs:
+        """Return some of the arcs."""
+        return Arcs(self.tail[rows], self.head[rows], self.row[rows], self.is_back[rows])
 
     def reached(self, start: BoolArray, *, is_backward: bool = False) -> BoolArray:
         """Return which stops are reached from some of them, or (`is_backward`) from which of them those are reached."""

@@ -46,6 +46,7 @@ from traveltime_lab.transit.route_types import check_modes, ridden_routes
 from traveltime_lab.transit.stop_links import LinkedStops, Walks
 from traveltime_lab.transit.trip_instances import trip_table
 from traveltime_lab.transit.trip_table import TripTable
+from traveltime_lab.transit.wheelchair import Ridden, ridden, rule_of
 
 #: Trip tables begin and end at whole hours, so that similar moments share one.
 _HOUR_S: Final = 3600
@@ -232,7 +233,7 @@ class TransitQuery(HasQuestion):
         def make() -> AverageSearch:
             is_used = ridden_routes(timetable.routes, self.transportation)
             scheduled = TransitSearch(self._table(first, last, headways=False))
-            return AverageSearch(scheduled, headway_table(timetable, first, last, is_used=is_used))
+            return AverageSearch(scheduled, headway_table(timetable, first, last, is_used=is_used, ridden=self._ridden))
 
         return _AVERAGES.of(self.layer, self._key(first, last), make)
 
@@ -247,8 +248,15 @@ class TransitQuery(HasQuestion):
         timetable = self.layer.timetable
         is_used = ridden_routes(timetable.routes, self.transportation)
         changes = stop_links.changes(self.layer, self.stops, self.transportation.transfer_walking_time)
-        found = trip_table(timetable, first, last, is_used=is_used, changes=changes, headways=headways)
+        found = trip_table(
+            timetable, first, last, is_used=is_used, changes=changes, headways=headways, ridden=self._ridden
+        )
         return found.in_milliseconds()
+
+    @property
+    def _ridden(self) -> Ridden | None:
+        """The trips and stops that can be used without steps."""
+        return ridden(self.layer.timetable, rule_of(self.transportation))
 
     @property
     def stops(self) -> LinkedStops:
@@ -382,7 +390,7 @@ class TransitQuery(HasQuestion):
         """Return what `links` does."""
         means = self.transportation
         if is_origin and not self.is_walked_to:
-            joined = stop_links.linked_stops(self.layer, self.access_graph(), means.access)
+            joined = stop_links.linked_stops(self.layer, self.access_graph(), means.access, means.egress)
             links = stop_links.street_links(
                 self.layer, joined, snaps, self.snapping, means.access_time, is_leaving=False
             )

@@ -14,6 +14,8 @@ from traveltime_lab._arrays import BoolArray, Int32Array, indptr_of
 from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.transit.route_types import ridden_routes
 from traveltime_lab.transit.timetable import Timetable
+from traveltime_lab.transit.trip_instances import usable_trips
+from traveltime_lab.transit.wheelchair import ridden, rule_of
 
 Trips = BoolArray
 
@@ -32,10 +34,9 @@ def trips_of(timetable: Timetable, transportation: Transportation) -> Trips:
     transportation : Transportation
         A timetable type.
     """
-    is_used = ridden_routes(timetable.routes, transportation)
-    if is_used is None:
-        return np.ones(timetable.n_trips, np.bool_)
-    return np.asarray(is_used[timetable.hot.trip_route])
+    return usable_trips(
+        timetable, ridden_routes(timetable.routes, transportation), ridden(timetable, rule_of(transportation))
+    )
 
 
 def trips_at(timetable: Timetable, trips: Trips, stops: Int32Array, *, is_boarding: bool) -> Trips:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import itertools
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -37,15 +37,21 @@ from traveltime_lab.settings import settings
 from traveltime_lab.streets import engines, matrix
 from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets import links as travel_times
-from traveltime_lab.streets.costs import CONNECTOR_KPH
+from traveltime_lab.streets.costs import CONNECTOR_KPH, connector_kph
 from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.labels import limit_label
 from traveltime_lab.streets.layer import RoadsKey, roads_key
 from traveltime_lab.streets.links import LinkedPoints
 from traveltime_lab.streets.row_search import RowSearch
 from traveltime_lab.streets.snapping import STOP_SNAPPING, Snaps, snap_points
+from traveltime_lab.transit.entrances import snaps_by_entrances, transfers_by_pathways
+from traveltime_lab.transit.inside import Walker
 from traveltime_lab.transit.layer import TransitLayer
-from traveltime_lab.transit.trip_instances import Footpaths, Transfers, merge_transfers
+from traveltime_lab.transit.transfers import Footpaths, Transfers
+from traveltime_lab.transit.wheelchair import rule_of
+
+#: Streets that are open, speed of connectors, and walker inside stations.
+_LinksKey: TypeAlias = tuple[RoadsKey, float, Walker]
 
 #: Largest number of points for which one street search each is faster than walks around all stops.
 FEW: Final = 32
@@ -54,13 +60,16 @@ FEW: Final = 32
 STOPS = Derived[RoadsKey, tuple[Snaps, StopsOnEdges]]("stops on streets", kept=8)
 #: The same for people with a walking speed of their own, whose connectors differ.
 OWN_STOPS = Derived[tuple[RoadsKey, float], tuple[Snaps, StopsOnEdges]]("stops on streets at own speeds", kept=4)
-#: Walks by speed, budget and direction. They are large; usually there is one budget in both directions, and that of
-#: transfers.
-_WALKS = Derived[tuple[float, int, bool], "Walks"]("walks around stops", kept=6)
-#: Searches from points to all stops by layer and direction, kept with their graph. Scenarios share graphs, not stops.
-_SEARCHES = Derived[tuple[object, bool], RowSearch]("searches for stops", kept=4)
-#: Transfers by walking speed and longest walk.
-_TRANSFERS = Derived[tuple[float, int], Transfers]("changes", kept=4)
+#: Walks by streets and walker, budget and direction. They are large; usually there is one budget in both directions, and
+#: that of transfers.
+_WALKS = Derived["tuple[_LinksKey, int, bool]", "Walks"]("walks around stops", kept=6)
+#: Searches from points to all stops by layer, walker and direction, kept with their graph. Scenarios share graphs, not
+#: stops.
+_SEARCHES = Derived["tuple[object, _LinksKey, bool]", RowSearch]("searches for stops", kept=4)
+#: Transfers by streets and walker, and longest walk.
+_TRANSFERS = Derived["tuple[_LinksKey, int]", Transfers]("changes", kept=4)
+#: Stops that are linked by the entrances of stations, in both directions.
+_BY_ENTRANCES = Derived["_LinksKey", "tuple[StopSide, StopSide]"]("stops by entrances", kept=8)
 
 
 def share_stops(layer: TransitLayer, other: TransitLayer) -> None:
@@ -73,10 +82,27 @@ def share_stops(layer: TransitLayer, other: TransitLayer) -> None:
     if (
         layer.streets is other.streets
         and ours.stops is theirs.stops
+        and ours.pathways is theirs.pathways
         and np.array_equal(ours.is_called, theirs.is_called)
     ):
         layer.identity = other.identity
-        layer.memo.share(other.memo, (STOPS, OWN_STOPS, _WALKS, _TRANSFERS))
+        layer.memo.share(other.memo, (STOPS, OWN_STOPS, _BY_ENTRANCES, _WALKS, _TRANSFERS))
+
+
+class StopSide(NamedTuple):
+    """
+    Stops linked to the streets of one mode, in one direction.
+
+    Attributes
+    ----------
+    snaps : Snaps of length n_stops
+        The edge is -1 for stops without trips and for stops that are too far from a street.
+    on_edges : StopsOnEdges
+        The stops on each edge, with their positions and connectors.
+    """
+
+    snaps: Snaps
+    on_edges: StopsOnEdges
 
 
 @dataclass(frozen=True)
@@ -87,20 +113,33 @@ class LinkedStops:
     Attributes
     ----------
     graph : RoadGraph
-    snaps : Snaps of length n_stops
-        The edge is -1 for stops without trips and for stops that are too far from a street.
-    on_edges : StopsOnEdges
-        The stops on each edge, with their positions and connectors.
+    walker : Walker
+        Who walks inside stations.
+    key : tuple
+        What the links depend on.
+    entering, leaving : StopSide
+        The links by which stops are reached and left. They differ in stations with pathways only.
     """
 
     graph: RoadGraph
-    snaps: Snaps
-    on_edges: StopsOnEdges
+    walker: Walker
+    key: _LinksKey
+    entering: StopSide
+    leaving: StopSide
+
+    def __len__(self) -> int:
+        """Return the number of stops."""
+        return len(self.leaving.snaps)
+
+    def side(self, *, is_leaving: bool) -> StopSide:
+        """Return the links of one direction."""
+        return self.leaving if is_leaving else self.entering
 
     def ports(self, *, is_entry: bool) -> Ports:
         """Return the ports of the stops, as destinations (`is_entry`) or as origins."""
+        snaps = self.side(is_leaving=not is_entry).snaps
         return travel_times.ports(
-            self.graph, travel_times.positions(self.graph, self.snaps, STOP_SNAPPING), is_entry=is_entry
+            self.graph, travel_times.positions(self.graph, snaps, STOP_SNAPPING), is_entry=is_entry
         )
 
 
@@ -128,9 +167,13 @@ class Walks:
     cm: Int32Array
 
 
-def linked_stops(layer: TransitLayer, graph: RoadGraph, transportation: Transportation) -> LinkedStops:
+def linked_stops(
+    layer: TransitLayer, graph: RoadGraph, transportation: Transportation, walker: Transportation | None = None
+) -> LinkedStops:
     """
     Link the stops to the streets of a mode; the result is kept.
+
+    Stops in stations with pathways are linked by their entrances (`traveltime_lab.transit.entrances`).
 
     Parameters
     ----------
@@ -139,6 +182,8 @@ def linked_stops(layer: TransitLayer, graph: RoadGraph, transportation: Transpor
         Any graph of the mode with the walking speed in question.
     transportation : Transportation
         Transportation on streets.
+    walker : Transportation, optional
+        Transportation inside stations, on foot; by default `transportation`.
     """
 
     def join() -> Snaps:
@@ -151,8 +196,7 @@ def linked_stops(layer: TransitLayer, graph: RoadGraph, transportation: Transpor
         # Stops are on the main network for all points, because the same walks serve many of them.
         return snaps.without_islands().spread_out(used, lng.size)
 
-    def place() -> tuple[Snaps, StopsOnEdges]:
-        snaps = join()
+    def place(snaps: Snaps) -> tuple[Snaps, StopsOnEdges]:
         here = travel_times.positions(graph, snaps, STOP_SNAPPING)
         order, owner = travel_times.by_edge(here)
         edge_indptr = indptr_of_rows(here.edge, layer.streets.n_edges)
@@ -160,9 +204,22 @@ def linked_stops(layer: TransitLayer, graph: RoadGraph, transportation: Transpor
         return snaps, StopsOnEdges(edge_indptr, stops, here.fraction[order], here.connector[order], len(snaps))
 
     roads = roads_key(transportation)
+    who = transportation if walker is None else walker
+    inside = Walker(connector_kph(who), rule_of(who))
+    key = roads, graph.connector_kph, inside
     if graph.connector_kph != CONNECTOR_KPH:
-        return LinkedStops(graph, *OWN_STOPS.of(layer, (roads, graph.connector_kph), place))
-    return LinkedStops(graph, *STOPS.of(layer, roads, place))
+        straight = OWN_STOPS.of(layer, (roads, graph.connector_kph), lambda: place(join()))
+    else:
+        straight = STOPS.of(layer, roads, lambda: place(join()))
+    plain = StopSide(*straight)
+    if layer.timetable.pathways is None:
+        return LinkedStops(graph, inside, key, plain, plain)
+
+    def by_entrances() -> tuple[StopSide, StopSide]:
+        entering, leaving = snaps_by_entrances(layer, plain.snaps, transportation, inside)
+        return StopSide(*place(entering)), StopSide(*place(leaving))
+
+    return LinkedStops(graph, inside, key, *_BY_ENTRANCES.of(layer, key, by_entrances))
 
 
 def walks(layer: TransitLayer, stops: LinkedStops, budget_s: int, *, is_leaving: bool) -> Walks:
@@ -179,13 +236,12 @@ def walks(layer: TransitLayer, stops: LinkedStops, budget_s: int, *, is_leaving:
     is_leaving : bool
         True for walks from the stops, False for walks to them.
     """
-    key = (stops.graph.connector_kph, budget_s, is_leaving)
-    return _WALKS.of(layer, key, lambda: _walks(stops, budget_s, is_leaving))
+    return _WALKS.of(layer, (stops.key, budget_s, is_leaving), lambda: _walks(stops, budget_s, is_leaving))
 
 
 def has_walks(layer: TransitLayer, stops: LinkedStops, budget_s: int, *, is_leaving: bool) -> bool:
     """Return whether `walks` exist already; if not, a search from each of few points is faster than computing them."""
-    return _WALKS.is_ready(layer, (stops.graph.connector_kph, budget_s, is_leaving))
+    return _WALKS.is_ready(layer, (stops.key, budget_s, is_leaving))
 
 
 def _walks(stops: LinkedStops, budget_s: int, is_leaving: bool) -> Walks:
@@ -194,7 +250,7 @@ def _walks(stops: LinkedStops, budget_s: int, is_leaving: bool) -> Walks:
     ports = stops.ports(is_entry=not is_leaving)
     arcs = graph.arcs(is_backward=not is_leaving)
     limit = limit_label(budget_s, graph.metric)
-    borders = np.linspace(0, len(stops.snaps), settings.threads * 8 + 1).astype(np.int64)
+    borders = np.linspace(0, len(stops), settings.threads * 8 + 1).astype(np.int64)
 
     def search(first: int, last: int) -> tuple[StatesAround, Int32Array]:
         rows = take_rows(ports, first, last)
@@ -239,13 +295,14 @@ def walk_links(
     graph = stops.graph
     positions = travel_times.positions(graph, snaps, snapping)
     ports = travel_times.ports(graph, positions, is_entry=around.is_leaving)
+    on_edges = stops.side(is_leaving=around.is_leaving).on_edges
     n = len(snaps)
     borders = np.linspace(0, n, (settings.threads * 4 if n > 1000 else 1) + 1).astype(np.int64)
 
     def link(first: int, last: int) -> StopLinks:
         here = rows_of(positions, first, last)
         reads = take_rows(ports, first, last)
-        walks = here, reads, around.by_state, stops.on_edges, graph.directed, around.is_leaving, most_ms(budget_s)
+        walks = here, reads, around.by_state, on_edges, graph.directed, around.is_leaving, most_ms(budget_s)
         found: StopLinks = (
             kernel.links_of_points(*walks) if times is None else kernel.best_links_of_points(*walks, times)
         )
@@ -276,8 +333,8 @@ def link_labels(
     used, row_of = np.unique(point_of, return_inverse=True)
     points = LinkedPoints.of(graph, snaps.take(used), snapping, is_entry=around.is_leaving)
     labels: Int64Array = kernel.labels_of_links(
-        row_of, stop_of, points.positions, points.ports, around.by_state, around.cm, stops.on_edges, graph.directed,
-        around.is_leaving,
+        row_of, stop_of, points.positions, points.ports, around.by_state, around.cm,
+        stops.side(is_leaving=around.is_leaving).on_edges, graph.directed, around.is_leaving,
     )  # fmt: skip
     return labels
 
@@ -305,10 +362,10 @@ def street_links(
     graph = stops.graph
 
     def make_ready() -> RowSearch:
-        others = LinkedPoints.of(graph, stops.snaps, STOP_SNAPPING, is_entry=not is_leaving)
+        others = LinkedPoints.of(graph, stops.side(is_leaving=is_leaving).snaps, STOP_SNAPPING, is_entry=not is_leaving)
         return RowSearch.of(graph, others.part(slice(0, 0)), others, is_backward=is_leaving)
 
-    ready = _SEARCHES.of(graph, (layer.identity, is_leaving), make_ready)
+    ready = _SEARCHES.of(graph, (layer.identity, stops.key, is_leaving), make_ready)
     points = LinkedPoints.of(graph, snaps, snapping, is_entry=is_leaving)
     leaving, reached = (ready.columns, points) if is_leaving else (points, ready.columns)
     largest = limit_label(budget_s, graph.metric)
@@ -345,13 +402,14 @@ def changes(layer: TransitLayer, stops: LinkedStops, budget_s: int) -> Transfers
 
     def make() -> Transfers:
         around = walks(layer, stops, budget_s, is_leaving=True)
-        links = walk_links(stops, around, stops.snaps, STOP_SNAPPING, budget_s)
+        links = walk_links(stops, around, stops.entering.snaps, STOP_SNAPPING, budget_s)
         # Links are grouped by the stop at the end of the walk. Timetables have whole seconds.
-        indptr, to_stop, ms = kernel.turned(links.indptr, links.stops, links.ms, len(stops.snaps))
-        from_stop = np.repeat(np.arange(len(stops.snaps)), np.diff(indptr))
+        indptr, to_stop, ms = kernel.turned(links.indptr, links.stops, links.ms, len(stops))
+        from_stop = np.repeat(np.arange(len(stops)), np.diff(indptr))
         kept = from_stop != to_stop
-        row_of = indptr_of_rows(from_stop[kept], len(stops.snaps))
+        row_of = indptr_of_rows(from_stop[kept], len(stops))
         seconds = -(-ms[kept] // 1000)
-        return merge_transfers(layer.timetable, Footpaths(row_of, to_stop[kept], seconds))
+        outside = Footpaths(row_of, to_stop[kept], seconds)
+        return transfers_by_pathways(layer, outside, stops.walker, budget_s)
 
-    return _TRANSFERS.of(layer, (stops.graph.connector_kph, budget_s), make)
+    return _TRANSFERS.of(layer, (stops.key, budget_s), make)

@@ -10,18 +10,19 @@ from __future__ import annotations
 
 import datetime as dt
 from dataclasses import fields
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
-from traveltime_lab._arrays import BoolArray, IndexArray, Int32Array, Int64Array, indptr_of, within_rows
+from traveltime_lab._arrays import BoolArray, IndexArray, Int32Array, Int64Array, UInt8Array, indptr_of, within_rows
 from traveltime_lab.errors import InputError, LimitError
 from traveltime_lab.kernels.transit import trip_instances
-from traveltime_lab.kernels.unreached import FORBIDDEN
 from traveltime_lab.transit.calendar import day_origin
 from traveltime_lab.transit.headway_draws import Draw, first_departures
 from traveltime_lab.transit.timetable import Timetable
+from traveltime_lab.transit.transfers import Transfers, merge_transfers
 from traveltime_lab.transit.trip_table import TripTable
+from traveltime_lab.transit.wheelchair import Ridden
 
 #: Longest distance in metres between the end of a trip and the beginning of the next trip of its block for passengers
 #: to stay seated; the default of maxInterlineDistance in OpenTripPlanner. Over longer distances vehicles run empty.
@@ -33,41 +34,6 @@ STAY_SEATED_S: Final = 12 * 3600
 _LONGEST_S: Final = 366 * 86400
 
 
-class Footpaths(NamedTuple):
-    """
-    Footpaths between stops as CSR by the stop at which they begin.
-
-    Attributes
-    ----------
-    indptr : int64 array of shape (n_stops + 1,)
-    stop : int32 array of shape (n_footpaths,)
-        Stop at the end, which is never that at the beginning.
-    seconds : int32 array of shape (n_footpaths,), s
-    """
-
-    indptr: Int64Array
-    stop: Int32Array
-    seconds: Int32Array
-
-
-class Transfers(NamedTuple):
-    """
-    Transfers between stops and at stops.
-
-    Attributes
-    ----------
-    indptr, stop, seconds : int64, int32, int32 arrays
-        As in `Footpaths`, with the rules of transfers.txt applied.
-    change_time : int32 array of shape (n_stops,), s
-        Minimum transfer time at the stop itself, `FORBIDDEN` where it is forbidden.
-    """
-
-    indptr: Int64Array
-    stop: Int32Array
-    seconds: Int32Array
-    change_time: Int32Array
-
-
 def trip_table(
     timetable: Timetable,
     begin: int,
@@ -76,6 +42,7 @@ def trip_table(
     is_used: BoolArray | None = None,
     changes: Transfers | None = None,
     headways: Draw | bool = True,
+    ridden: Ridden | None = None,
 ) -> TripTable:
     """
     Return the trip instances that run at some moment of an interval, on any service date.
@@ -92,6 +59,8 @@ def trip_table(
     headways : Draw or bool, default True
         How rows of frequencies.txt with ``exact_times=0`` are read: with the departures of a draw, as with exact times
         (True), or not at all (False).
+    ridden : Ridden, optional
+        The trips, and the stops for boarding and alighting, that travellers without steps can use. Default: all.
 
     Raises
     ------
@@ -110,7 +79,7 @@ def trip_table(
     if changes is None:
         changes = merge_transfers(timetable, None)
     hot = timetable.hot
-    trip, date, shift = _runs_between(timetable, begin, end, is_used, headways)
+    trip, date, shift = _runs_between(timetable, begin, end, usable_trips(timetable, is_used, ridden), headways)
     first = hot.first_departure[trip] + shift
     order = np.lexsort((date, trip, hot.last_arrival[trip] + shift, first, hot.trip_pattern[trip]))
     trip, date, shift = trip[order], date[order], shift[order]
@@ -133,8 +102,8 @@ def trip_table(
         n_stops=timetable.n_stops,
         pattern_indptr=pattern_indptr,
         pattern_stops=pattern_stops,
-        can_board=timetable.pattern_pickup[rows] != 1,
-        can_alight=timetable.pattern_drop_off[rows] != 1,
+        can_board=may_call(timetable.pattern_pickup[rows], pattern_stops, ridden),
+        can_alight=may_call(timetable.pattern_drop_off[rows], pattern_stops, ridden),
         instance_indptr=instance_indptr,
         time_indptr=time_indptr,
         arrival=arrival,
@@ -154,12 +123,23 @@ def trip_table(
     return table
 
 
+def usable_trips(timetable: Timetable, is_used: BoolArray | None, ridden: Ridden | None) -> BoolArray:
+    """Return which trips can be used, by route and for travellers without steps, shape (n_trips,)."""
+    trips = np.ones(timetable.n_trips, np.bool_) if is_used is None else is_used[timetable.hot.trip_route]
+    return np.asarray(trips if ridden is None else trips & ridden.trips)
+
+
+def may_call(rules: UInt8Array, stops: Int32Array, ridden: Ridden | None) -> BoolArray:
+    """Return whether passengers may board, or alight, given the rule and the stop of each position of patterns."""
+    is_allowed = rules != 1
+    return is_allowed if ridden is None else is_allowed & ridden.stops[stops]
+
+
 def _runs_between(
-    timetable: Timetable, begin: int, end: int, is_used: BoolArray | None, headways: Draw | bool
+    timetable: Timetable, begin: int, end: int, is_open: BoolArray, headways: Draw | bool
 ) -> tuple[Int32Array, Int32Array, Int32Array]:
     """Return the trip, the service date and the shift (s after `begin`) of the instances that overlap an interval."""
     hot = timetable.hot
-    is_open = np.ones(timetable.n_trips, np.bool_) if is_used is None else is_used[hot.trip_route]
     repeated = timetable.frequency_trip
     span = (hot.last_arrival - hot.first_departure)[repeated]
 
@@ -199,7 +179,7 @@ def _runs_between(
 
 
 def active_rows(
-    timetable: Timetable, begin: int, end: int, is_used: BoolArray | None
+    timetable: Timetable, begin: int, end: int, is_usable: BoolArray
 ) -> tuple[IndexArray, Int32Array, Int64Array]:
     """
     Return the rows of frequencies.txt without exact times that run at some moment of an interval, on any service date.
@@ -214,9 +194,7 @@ def active_rows(
         Beginning of the service date after `begin`.
     """
     hot, trip = timetable.hot, timetable.frequency_trip
-    is_open = ~timetable.frequency_exact
-    if is_used is not None:
-        is_open &= is_used[hot.trip_route[trip]]
+    is_open = ~timetable.frequency_exact & is_usable[trip]
     latest = timetable.frequency_end.astype(np.int64) + (hot.last_arrival - hot.first_departure)[trip]
     found: list[tuple[IndexArray, int, int]] = []
     for number, zone in enumerate(timetable.zones):
@@ -309,123 +287,3 @@ def _stay_instances(timetable: Timetable, trip: Int32Array, date: Int32Array, sh
                     stay[run] = runs_then[after]
                     break
     return stay
-
-
-def merge_transfers(timetable: Timetable, footpaths: Footpaths | None) -> Transfers:
-    """
-    Merge walks along streets with the rules of transfers.txt.
-
-    A rule for a station applies to all its stops; rules for the stops themselves take precedence. Type 2 replaces the
-    walking time, type 3 forbids the transfer, and types 0 and 1 keep the walk. Rules for single routes or trips are not
-    used.
-
-    Stops at one position, such as those of two feeds, are one place: there is no walk between them, and a rule for one
-    of them applies to transfers between it and the others unless they have a rule of their own. It does not apply to
-    transfers among the others.
-
-    Parameters
-    ----------
-    timetable : Timetable
-    footpaths : Footpaths or None
-        Walks along streets.
-
-    Raises
-    ------
-    InputError
-        If `footpaths` does not have one row per stop.
-    """
-    n = timetable.n_stops
-    start, stop, seconds = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64)
-    if footpaths is not None:
-        if footpaths.indptr.size != n + 1 or int(footpaths.indptr[-1]) != footpaths.stop.size:
-            raise InputError(f"footpaths must be a CSR of {n} stops; got {footpaths.indptr.size - 1}")
-        start = np.repeat(np.arange(n), np.diff(footpaths.indptr))
-        stop, seconds = footpaths.stop.astype(np.int64), footpaths.seconds.astype(np.int64)
-    twins = _twins(timetable)
-    is_twin = np.isin(start * n + stop, twins[:, 0] * n + twins[:, 1])
-    start = np.concatenate([start[~is_twin], twins[:, 0]])
-    stop = np.concatenate([stop[~is_twin], twins[:, 1]])
-    seconds = np.concatenate([seconds[~is_twin], np.zeros(len(twins), np.int64)])
-    rules = _rules(timetable, twins)
-    change_time = np.zeros(n, np.int32)
-    at_stop = rules[rules[:, 0] == rules[:, 1]]
-    change_time[at_stop[:, 0]] = np.where(at_stop[:, 2] == 3, FORBIDDEN, at_stop[:, 3])
-    between = rules[rules[:, 0] != rules[:, 1]]
-    is_ruled = np.isin(start * n + stop, between[:, 0] * n + between[:, 1]) | (start == stop)
-    timed = between[between[:, 2] == 2]
-    start = np.concatenate([start[~is_ruled], timed[:, 0]])
-    stop = np.concatenate([stop[~is_ruled], timed[:, 1]])
-    seconds = np.concatenate([seconds[~is_ruled], timed[:, 3]])
-    order = np.lexsort((stop, start))
-    indptr = np.searchsorted(start[order], np.arange(n + 1)).astype(np.int64)
-    return Transfers(indptr, stop[order].astype(np.int32), seconds[order].astype(np.int32), change_time)
-
-
-def _twins(timetable: Timetable) -> Int64Array:
-    """Return the ordered pairs of two stops with trips at one position, sorted, of shape (n_pairs, 2)."""
-    lng, lat = (timetable.column("stops", name).astype(np.float64) for name in ("stop_lon", "stop_lat"))
-    stops = np.flatnonzero(timetable.is_called)
-    order = stops[np.lexsort((lat[stops], lng[stops]))]
-    is_new = np.ones(order.size, np.bool_)
-    is_new[1:] = (np.diff(lng[order]) != 0.0) | (np.diff(lat[order]) != 0.0)
-    begins = np.append(np.flatnonzero(is_new), order.size)
-    pairs = [np.zeros((0, 2), np.int64)]
-    for k in np.flatnonzero(np.diff(begins) > 1):
-        here = order[begins[k] : begins[k + 1]]
-        both = np.column_stack([np.repeat(here, here.size), np.tile(here, here.size)])
-        pairs.append(both[both[:, 0] != both[:, 1]].astype(np.int64))
-    found = np.concatenate(pairs)
-    return found[np.lexsort((found[:, 1], found[:, 0]))]
-
-
-def _rules(timetable: Timetable, twins: Int64Array) -> Int64Array:
-    """Return rows of (from, to, type 2 or 3, s) between stops, at most one per pair of stops; for `twins` see above."""
-    frame = timetable.transfers
-    is_general = np.ones(len(frame), np.bool_)
-    for name in ("from_route_idx", "to_route_idx", "from_trip_idx", "to_trip_idx"):
-        is_general &= frame[name].to_numpy() < 0
-    columns = ("from_stop_idx", "to_stop_idx", "transfer_type", "min_transfer_time")
-    rows = np.column_stack([frame[name].to_numpy().astype(np.int64) for name in columns])
-    rows = rows[is_general & (rows[:, 2] <= 3)]
-    if rows.size == 0:
-        return np.zeros((0, 4), np.int64)
-    parent = timetable.column("stops", "parent_idx")
-    children = np.argsort(parent, kind="stable")
-    begins = np.searchsorted(parent[children], np.arange(timetable.n_stops + 1))
-
-    def members(stop: int) -> Int64Array:
-        """Return a stop, and its child stops if it is a station."""
-        return np.append(children[begins[stop] : begins[stop + 1]], stop)
-
-    # Columns: from, to, type, s, number of ends that the rule has through a station only, position in the file.
-    places = np.arange(len(rows))
-    spread = [np.column_stack([rows, np.zeros_like(places), places])]
-    has_members = begins[1:] > begins[:-1]
-    for place in np.flatnonzero(has_members[rows[:, 0]] | has_members[rows[:, 1]]):
-        a, b, kind, least = rows[place]
-        ends = np.array([(i, j) for i in members(a) for j in members(b)])
-        rank = (ends[:, 0] != a).astype(np.int64) + (ends[:, 1] != b)
-        spread.append(np.column_stack([ends, np.full((len(ends), 2), (kind, least)), rank, np.full(len(ends), place)]))
-    every = np.concatenate(spread)
-    if len(twins):
-        every = np.concatenate([every, _of_twins(every, twins, side=0), _of_twins(every, twins, side=1)])
-    # Keep the most specific rule of each pair, then the first in the file. Types 0 and 1 override others, too.
-    order = np.lexsort((every[:, 5], every[:, 4], every[:, 1], every[:, 0]))
-    every = every[order]
-    is_first = np.ones(len(every), np.bool_)
-    is_first[1:] = (every[1:, :2] != every[:-1, :2]).any(axis=1)
-    every = every[is_first]
-    return every[every[:, 2] >= 2, :4]
-
-
-def _of_twins(rules: Int64Array, twins: Int64Array, *, side: int) -> Int64Array:
-    """Return rules with the stop at one end (`side` 0 or 1) replaced by each other stop at its position, as weaker."""
-    first, last = (np.searchsorted(twins[:, 0], rules[:, side], how) for how in ("left", "right"))
-    rows = np.repeat(np.arange(len(rules)), last - first)
-    at = within_rows(last - first) + first[rows]
-    found: Int64Array = rules[rows].copy()
-    found[:, side] = twins[at, 1]
-    # Through a station there are at most two steps.
-    found[:, 4] += 3
-    kept: Int64Array = found[found[:, 0] != found[:, 1]]
-    return kept

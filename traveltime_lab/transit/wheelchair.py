@@ -1,8 +1,9 @@
 """
 What timetables say about travelling step-free: at which stops, on which trips, by which pathways.
 
-``wheelchair_boarding`` and ``wheelchair_accessible`` of GTFS are 1 for yes, 2 for no, and 0 for not known. Stops without
-a value have that of their station, boarding areas that of their platform (gtfs.org/documentation/schedule/reference).
+``wheelchair_boarding`` and ``wheelchair_accessible`` of GTFS are 1 for yes, 2 for no, and 0 for not known. Stops
+without a value have that of their station, boarding areas that of their platform
+(gtfs.org/documentation/schedule/reference).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from traveltime_lab._arrays import AnyArray, BoolArray, Int32Array
+from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.transit.pathways import ESCALATOR, MOVING_WALKWAY, STAIRS, Pathways
 from traveltime_lab.transit.timetable import Timetable
 
@@ -20,8 +22,8 @@ UNKNOWN, YES, NO = range(3)
 #: Slope beyond which pathways are not step-free. Source: gtfs.org/documentation/schedule/reference, max_slope of
 #: pathways.txt: the largest slope ratio for hand-propelled wheelchairs.
 STEEPEST: Final = 0.083
-#: Width in metres below which pathways are not step-free. Source: 2010 ADA Standards for Accessible Design, 403.5.1: the
-#: clear width may be reduced to 815 mm at points.
+#: Width in metres below which pathways are not step-free. Source: 2010 ADA Standards for Accessible Design, 403.5.1,
+#: where the clear width may be reduced to 815 mm at points.
 NARROWEST_M: Final = 0.815
 
 
@@ -38,6 +40,11 @@ class Ridden(NamedTuple):
 
     trips: BoolArray
     stops: BoolArray
+
+
+def rule_of(transportation: Transportation) -> str | None:
+    """Return the option `step_free` of a means of transportation: ``"lenient"``, ``"strict"`` or None."""
+    return transportation.step_free if isinstance(transportation.step_free, str) else None
 
 
 def is_accepted(values: AnyArray, step_free: str) -> BoolArray:
@@ -90,4 +97,4 @@ def obstacles(pathways: Pathways, step_free: str | None) -> dict[str, BoolArray]
 
 def is_passable(pathways: Pathways, step_free: str | None) -> BoolArray:
     """Return which pathways a traveller can use; see `obstacles`."""
-    return ~np.logical_or.reduce([*obstacles(pathways, step_free).values()])
+    return np.asarray(~np.logical_or.reduce([*obstacles(pathways, step_free).values()]))

@@ -177,7 +177,7 @@ def _cut_off(
     lost = np.zeros(root.size, np.bool_)
     while True:
         is_sound = ~(broken[root[arcs.tail]] | broken[root[arcs.head]])
-        here = Arcs(*(each[is_sound] for each in arcs))
+        here = arcs.take(is_sound)
         doors = kind == ENTRANCE
         reached = here.reached(doors) & here.reached(doors, is_backward=True)
         new = is_platform & has_pathways[root] & ~broken[root] & ~reached

@@ -1,0 +1,230 @@
+"""
+Merge the walks between stops with the rules of transfers.txt.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from traveltime_lab._arrays import BoolArray, Int32Array, Int64Array, within_rows
+from traveltime_lab.errors import InputError
+from traveltime_lab.kernels.unreached import FORBIDDEN
+from traveltime_lab.transit.timetable import Timetable
+
+
+class Footpaths(NamedTuple):
+    """
+    Footpaths between stops as CSR by the stop at which they begin.
+
+    Attributes
+    ----------
+    indptr : int64 array of shape (n_stops + 1,)
+    stop : int32 array of shape (n_footpaths,)
+        Stop at the end, which is never that at the beginning.
+    seconds : int32 array of shape (n_footpaths,), s
+    """
+
+    indptr: Int64Array
+    stop: Int32Array
+    seconds: Int32Array
+
+
+class Transfers(NamedTuple):
+    """
+    Transfers between stops and at stops.
+
+    Attributes
+    ----------
+    indptr, stop, seconds : int64, int32, int32 arrays
+        As in `Footpaths`, with the rules of transfers.txt applied.
+    change_time : int32 array of shape (n_stops,), s
+        Minimum transfer time at the stop itself, `FORBIDDEN` where it is forbidden.
+    """
+
+    indptr: Int64Array
+    stop: Int32Array
+    seconds: Int32Array
+    change_time: Int32Array
+
+
+class StationWays(NamedTuple):
+    """
+    What the rules of transfers.txt depend on besides walks along streets.
+
+    Attributes
+    ----------
+    is_indoors : bool array of shape (n_stops,)
+        Stops in stations with pathways.
+    station : int32 array of shape (n_stops,)
+        Station of each stop.
+    start, stop : int32 arrays of shape (n_ways,)
+        Stops between which there is a way inside, however long.
+    seconds : int64 array of shape (n_ways,), s
+    step_free : str or None
+        The option of `traveltime_lab.modes.transportation.Transportation`.
+    """
+
+    is_indoors: BoolArray
+    station: Int32Array
+    start: Int32Array
+    stop: Int32Array
+    seconds: Int64Array
+    step_free: str | None
+
+
+def merge_transfers(timetable: Timetable, footpaths: Footpaths | None, ways: StationWays | None = None) -> Transfers:
+    """
+    Merge walks along streets with the rules of transfers.txt.
+
+    A rule for a station applies to all its stops; rules for the stops themselves take precedence. Type 2 replaces the
+    walking time, type 3 forbids the transfer, and types 0 and 1 keep the walk. Rules for single routes or trips are not
+    used.
+
+    Stops at one position, such as those of two feeds, are one place: there is no walk between them, and a rule for one
+    of them applies to transfers between it and the others unless they have a rule of their own. It does not apply to
+    transfers among the others.
+
+    Stops in stations with pathways are no such place. Between these and other stops, the longer of the way and the time
+    of the rule counts, because min_transfer_time is what "must be available" to permit a transfer (GTFS reference):
+    a closed elevator makes transfers longer. A rule alone is no way within a station with pathways, for travellers
+    without steps not to or from one either, and if they are strict nowhere.
+
+    Parameters
+    ----------
+    timetable : Timetable
+    footpaths : Footpaths or None
+        Walks along streets, and inside stations.
+    ways : StationWays, optional
+        Needed if there are stations with pathways, or for travellers without steps.
+
+    Raises
+    ------
+    InputError
+        If `footpaths` does not have one row per stop.
+    """
+    n = timetable.n_stops
+    start, stop, seconds = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64)
+    if footpaths is not None:
+        if footpaths.indptr.size != n + 1 or int(footpaths.indptr[-1]) != footpaths.stop.size:
+            raise InputError(f"footpaths must be a CSR of {n} stops; got {footpaths.indptr.size - 1}")
+        start = np.repeat(np.arange(n), np.diff(footpaths.indptr))
+        stop, seconds = footpaths.stop.astype(np.int64), footpaths.seconds.astype(np.int64)
+    twins = _twins(timetable)
+    if ways is not None:
+        twins = twins[~ways.is_indoors[twins].any(axis=1)]
+    is_twin = np.isin(start * n + stop, twins[:, 0] * n + twins[:, 1])
+    start = np.concatenate([start[~is_twin], twins[:, 0]])
+    stop = np.concatenate([stop[~is_twin], twins[:, 1]])
+    seconds = np.concatenate([seconds[~is_twin], np.zeros(len(twins), np.int64)])
+    rules = _rules(timetable, twins)
+    change_time = np.zeros(n, np.int32)
+    at_stop = rules[rules[:, 0] == rules[:, 1]]
+    change_time[at_stop[:, 0]] = np.where(at_stop[:, 2] == 3, FORBIDDEN, at_stop[:, 3])
+    between = rules[rules[:, 0] != rules[:, 1]]
+    is_ruled = np.isin(start * n + stop, between[:, 0] * n + between[:, 1]) | (start == stop)
+    timed = between[between[:, 2] == 2]
+    if ways is not None:
+        timed = _with_ways(timed, ways, (start, stop, seconds), n)
+    start = np.concatenate([start[~is_ruled], timed[:, 0]])
+    stop = np.concatenate([stop[~is_ruled], timed[:, 1]])
+    seconds = np.concatenate([seconds[~is_ruled], timed[:, 3]])
+    order = np.lexsort((stop, start))
+    indptr = np.searchsorted(start[order], np.arange(n + 1)).astype(np.int64)
+    return Transfers(indptr, stop[order].astype(np.int32), seconds[order].astype(np.int32), change_time)
+
+
+def _with_ways(
+    timed: Int64Array, ways: StationWays, walks: tuple[Int64Array, Int64Array, Int64Array], n: int
+) -> Int64Array:
+    """Return the rules with a time that hold, in which ways inside take at least as long as they do."""
+    starts, stops, seconds = (
+        np.concatenate(both)
+        for both in zip(walks, (ways.start.astype(np.int64), ways.stop.astype(np.int64), ways.seconds), strict=True)
+    )
+    keys = starts * n + stops
+    order = np.lexsort((seconds, keys))
+    wanted = timed[:, 0] * n + timed[:, 1]
+    place = np.searchsorted(keys[order], wanted)
+    has_way = place < keys.size
+    has_way[has_way] = keys[order[place[has_way]]] == wanted[has_way]
+    a, b = timed[:, 0], timed[:, 1]
+    one, both = ways.is_indoors[a] | ways.is_indoors[b], ways.is_indoors[a] & ways.is_indoors[b]
+    needs_way = both & (ways.station[a] == ways.station[b])
+    if ways.step_free:
+        needs_way |= one | (ways.step_free == "strict")
+    held = timed.copy()
+    longer = np.flatnonzero(has_way & one)
+    held[longer, 3] = np.maximum(held[longer, 3], seconds[order[place[longer]]])
+    return np.asarray(held[has_way | ~needs_way])
+
+
+def _twins(timetable: Timetable) -> Int64Array:
+    """Return the ordered pairs of two stops with trips at one position, sorted, of shape (n_pairs, 2)."""
+    lng, lat = (timetable.column("stops", name).astype(np.float64) for name in ("stop_lon", "stop_lat"))
+    stops = np.flatnonzero(timetable.is_called)
+    order = stops[np.lexsort((lat[stops], lng[stops]))]
+    is_new = np.ones(order.size, np.bool_)
+    is_new[1:] = (np.diff(lng[order]) != 0.0) | (np.diff(lat[order]) != 0.0)
+    begins = np.append(np.flatnonzero(is_new), order.size)
+    pairs = [np.zeros((0, 2), np.int64)]
+    for k in np.flatnonzero(np.diff(begins) > 1):
+        here = order[begins[k] : begins[k + 1]]
+        both = np.column_stack([np.repeat(here, here.size), np.tile(here, here.size)])
+        pairs.append(both[both[:, 0] != both[:, 1]].astype(np.int64))
+    found = np.concatenate(pairs)
+    return found[np.lexsort((found[:, 1], found[:, 0]))]
+
+
+def _rules(timetable: Timetable, twins: Int64Array) -> Int64Array:
+    """Return rows of (from, to, type 2 or 3, s) between stops, at most one per pair of stops; for `twins` see above."""
+    frame = timetable.transfers
+    is_general = np.ones(len(frame), np.bool_)
+    for name in ("from_route_idx", "to_route_idx", "from_trip_idx", "to_trip_idx"):
+        is_general &= frame[name].to_numpy() < 0
+    columns = ("from_stop_idx", "to_stop_idx", "transfer_type", "min_transfer_time")
+    rows = np.column_stack([frame[name].to_numpy().astype(np.int64) for name in columns])
+    rows = rows[is_general & (rows[:, 2] <= 3)]
+    if rows.size == 0:
+        return np.zeros((0, 4), np.int64)
+    parent = timetable.column("stops", "parent_idx")
+    children = np.argsort(parent, kind="stable")
+    begins = np.searchsorted(parent[children], np.arange(timetable.n_stops + 1))
+
+    def members(stop: int) -> Int64Array:
+        """Return a stop, and its child stops if it is a station."""
+        return np.append(children[begins[stop] : begins[stop + 1]], stop)
+
+    # Columns: from, to, type, s, number of ends that the rule has through a station only, position in the file.
+    places = np.arange(len(rows))
+    spread = [np.column_stack([rows, np.zeros_like(places), places])]
+    has_members = begins[1:] > begins[:-1]
+    for place in np.flatnonzero(has_members[rows[:, 0]] | has_members[rows[:, 1]]):
+        a, b, kind, least = rows[place]
+        ends = np.array([(i, j) for i in members(a) for j in members(b)])
+        rank = (ends[:, 0] != a).astype(np.int64) + (ends[:, 1] != b)
+        spread.append(np.column_stack([ends, np.full((len(ends), 2), (kind, least)), rank, np.full(len(ends), place)]))
+    every = np.concatenate(spread)
+    if len(twins):
+        every = np.concatenate([every, _of_twins(every, twins, side=0), _of_twins(every, twins, side=1)])
+    # Keep the most specific rule of each pair, then the first in the file. Types 0 and 1 override others, too.
+    order = np.lexsort((every[:, 5], every[:, 4], every[:, 1], every[:, 0]))
+    every = every[order]
+    is_first = np.ones(len(every), np.bool_)
+    is_first[1:] = (every[1:, :2] != every[:-1, :2]).any(axis=1)
+    every = every[is_first]
+    return every[every[:, 2] >= 2, :4]
+
+
+def _of_twins(rules: Int64Array, twins: Int64Array, *, side: int) -> Int64Array:
+    """Return rules with the stop at one end (`side` 0 or 1) replaced by each other stop at its position, as weaker."""
+    first, last = (np.searchsorted(twins[:, 0], rules[:, side], how) for how in ("left", "right"))
+    rows = np.repeat(np.arange(len(rules)), last - first)
+    at = within_rows(last - first) + first[rows]
+    found: Int64Array = rules[rows].copy()
+    found[:, side] = twins[at, 1]
+    # Through a station there are at most two steps.
+    found[:, 4] += 3
+    kept: Int64Array = found[found[:, 0] != found[:, 1]]
+    return kept
