@@ -388,6 +388,8 @@ TARGETS = [
         "line": [(0.5, 0.5), (0.501, 0.5015)], "speeds": {"walking": 5}}, share=0.5),
     Target("RemoveRoutes", changing("RemoveRoutes"), lambda w: {"routes": "R"}, share=0.5),
     Target("RemoveStops", changing("RemoveStops"), lambda w: {"stops": "b"}, share=0.5),
+    Target("ClosePathway", changing("ClosePathway"), lambda w: {"pathways": "b"}, share=0.5),
+    Target("CloseElevator", changing("CloseElevator"), lambda w: {"elevators": "b"}, share=0.5),
     Target("ScaleHeadway", changing("ScaleHeadway"), lambda w: {"route": "R", "factor": 0.5}, share=0.5),
     Target("SetHeadway", changing("SetHeadway"), lambda w: {
         "route": "R", "start": "07:00", "end": "09:00", "seconds": 600}, share=0.5),

@@ -170,6 +170,12 @@ from .scenarios.transit_changes import (
     AddStop as AddStop,
 )
 from .scenarios.transit_changes import (
+    CloseElevator as CloseElevator,
+)
+from .scenarios.transit_changes import (
+    ClosePathway as ClosePathway,
+)
+from .scenarios.transit_changes import (
     RemoveRoutes as RemoveRoutes,
 )
 from .scenarios.transit_changes import (

@@ -172,8 +172,8 @@ def test_stops_are_not_tied_again(porto_alegre: Network, tmp_path: Path, monkeyp
     monkeypatch.undo()
     assert porto_alegre.transit is not None
     other = stop_links.linked_stops(porto_alegre.transit, porto_alegre.road_graph("walking"), Transportation("walking"))
-    np.testing.assert_array_equal(stops.snaps.edge, other.snaps.edge)
-    np.testing.assert_array_equal(stops.on_edges.connector, other.on_edges.connector)
+    np.testing.assert_array_equal(stops.leaving.snaps.edge, other.leaving.snaps.edge)
+    np.testing.assert_array_equal(stops.leaving.on_edges.connector, other.leaving.on_edges.connector)
 
 
 def times_in_a_worker(path: Path | Network, mode: str) -> tuple[tuple[str, ...], bytes]:

@@ -386,6 +386,7 @@ def lifted_restrictions(network: Network, moment: dt.datetime | None) -> set[int
 def places_of(snaps: Snaps, i: int, *, with_walk: bool = True, kph: float = 5.0) -> list[tuple[int, float, int]]:
     """Return the edge, the position on it and the milliseconds of the walk of each place of a point."""
     indptr, edge, fraction, distance = snaps.places
+    assert snaps.indoors is None
     return [
         (int(edge[k]), float(fraction[k]), round(float(distance[k]) * (3600.0 / kph)) * with_walk)
         for k in range(int(indptr[i]), int(indptr[i + 1]))

@@ -58,7 +58,7 @@ class DoorOracle:
         )
         budget = means.walking_time * 1000 + 499
         if means.access.base == "walking":
-            access, access_stops, access_starts = on_foot, stops.snaps, self.starts
+            access, access_stops, access_starts = on_foot, stops.entering.snaps, self.starts
         else:
             # Cars need ``peak`` or ``off_peak`` here, so that no moment decides their speed.
             is_car = means.access.base == "driving"
@@ -68,7 +68,7 @@ class DoorOracle:
                 own_kph=means.cycling_speed,
             )  # fmt: skip
             joined = stop_links.linked_stops(network.transit, network.road_graph(means.access), means.access)
-            access_stops = joined.snaps
+            access_stops = joined.entering.snaps
             access_starts = snap_points(network.streets, *origins, means.access, Snapping(), CAN_LEAVE)
         longest = means.access_time * 1000 + 499
         self.access = [
@@ -76,8 +76,10 @@ class DoorOracle:
             for i in range(len(self.starts))
         ]
         self.egress: list[dict[int, int]] = [{} for _ in range(len(self.ends))]
-        for stop in range(len(stops.snaps)):
-            for j, ms in self._within(on_foot.times_ms(stops.snaps, stop, self.ends, cutoff_ms=budget), budget).items():
+        for stop in range(len(stops)):
+            for j, ms in self._within(
+                on_foot.times_ms(stops.leaving.snaps, stop, self.ends, cutoff_ms=budget), budget
+            ).items():
                 self.egress[j][stop] = ms
         longest_walk = math.inf if means.direct_walking_time is None else means.direct_walking_time * 1000 + 499
         both = ((points, points.only_islands()) for points in (self.starts, self.ends))

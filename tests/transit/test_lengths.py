@@ -293,7 +293,7 @@ def test_lengths_of_walks_around_stops_are_those_of_searches(
         porto_alegre, "public_transport", "2019-05-14T08:00", None, tl.Snapping(penalty=penalty), limit=1800
     ).transit
     assert query is not None
-    rng, tables, stops = np.random.default_rng(6), porto_alegre.tables, query.stops.snaps
+    rng, tables, stops = np.random.default_rng(6), porto_alegre.tables, query.stops.leaving.snaps
     nodes, near = rng.integers(0, tables.node_lng.size, 30), rng.choice(np.flatnonzero(stops.edge >= 0), 30)
     # Some points are places of stops, or beside them on the same edge.
     lng = np.concatenate([tables.node_lng[nodes], stops.lng[near], stops.lng[near] + 1e-4])

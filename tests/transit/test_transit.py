@@ -643,7 +643,7 @@ def test_the_report_names_stops_off_the_streets(tmp_path: Path) -> None:
     two, one = (feed["stops_off_streets"] for feed in network.report()["timetable"].values())
     assert two == {"number": 2, "of": 4, "farther_than_m": 1000, "such_as": "far (1,001 m), lost (5,000 m)"}
     assert one == {"number": 0, "of": 1, "farther_than_m": 1000}
-    snaps = linked_stops(network.transit, network.road_graph(WALKING), WALKING).snaps
+    snaps = linked_stops(network.transit, network.road_graph(WALKING), WALKING).leaving.snaps
     assert (snaps.edge >= 0).tolist() == [True, True, False, False, False, True, False]
 
 

@@ -113,8 +113,8 @@ class Network(NetworkData):
         ----------
         changes : Change or sequence of Change
             `CloseStreets`, `ReopenStreets`, `SetSpeed`, `AddStreet`, `RemoveRoutes`, `RemoveStops`, `ScaleHeadway`,
-            `SetHeadway`, `ShiftTrips`, `AddStop` and `AddLine`, which are applied one after the other. Row numbers of
-            edges are those of this network, also after a change that adds a street.
+            `SetHeadway`, `ShiftTrips`, `AddStop`, `AddLine`, `ClosePathway` and `CloseElevator`, applied one after the
+            other. Row numbers of edges are those of this network, also after a change that adds a street.
 
         Returns
         -------

@@ -24,6 +24,7 @@ from traveltime_lab.realtime.plan import APPLIED, Plan
 from traveltime_lab.realtime.ride_alerts import RideAlerts
 from traveltime_lab.realtime.schema import TRIP_RELATIONS
 from traveltime_lab.realtime.sources import NONE, sources_of
+from traveltime_lab.realtime.station_alerts import closed_pathways
 from traveltime_lab.transit.timetable import Timetable
 
 if TYPE_CHECKING:
@@ -139,6 +140,10 @@ def with_updates(
         # A past day takes no further updates, which name stops by these numbers.
         updated = replace(updated, sequences=None)
     mark = digest(fingerprint_parts(plan.edits)).digest() if plan.edits else b""
+    closed, plan.alert_effect = closed_pathways(timetable, read.alerts, of_alerts, plan.alert_effect)
+    if closed is not None and updated.pathways is not None:
+        updated = replace(updated, pathways=replace(updated.pathways, is_closed=closed))
+        mark = digest(mark, closed).digest()
     times = messages.sources["timestamp"]
     latest = int(times.max())
     updates = Updates(

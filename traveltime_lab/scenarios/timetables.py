@@ -5,10 +5,12 @@ Apply changes to a timetable.
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from traveltime_lab._arrays import BoolArray, IndexArray, Int32Array
 from traveltime_lab._checks import composed, did_you_mean
@@ -19,6 +21,8 @@ from traveltime_lab.scenarios.headways import scale_headway, set_headway, shift_
 from traveltime_lab.scenarios.transit_changes import (
     AddLine,
     AddStop,
+    CloseElevator,
+    ClosePathway,
     RemoveRoutes,
     RemoveStops,
     ScaleHeadway,
@@ -27,10 +31,13 @@ from traveltime_lab.scenarios.transit_changes import (
 )
 from traveltime_lab.scenarios.trips import TripCopies, with_trips, without_stops
 from traveltime_lab.transit.departures import by_route
+from traveltime_lab.transit.pathways import ELEVATOR, PATHWAY_WORDS
 from traveltime_lab.transit.timetable import Timetable
 
 #: Changes of a timetable.
-KINDS = (RemoveRoutes, RemoveStops, ScaleHeadway, SetHeadway, ShiftTrips, AddStop, AddLine)
+KINDS = (
+    RemoveRoutes, RemoveStops, ScaleHeadway, SetHeadway, ShiftTrips, AddStop, AddLine, ClosePathway, CloseElevator,
+)  # fmt: skip
 
 
 def apply(timetable: Timetable, change: Change, timezone: str, day: dt.date | None = None) -> tuple[Timetable, str]:
@@ -72,6 +79,8 @@ def apply(timetable: Timetable, change: Change, timezone: str, day: dt.date | No
         line = np.concatenate([rows("stops", "stop_id", "stop", timetable, (s,), change) for s in change.stops])
         changed = new_lines.add_line(timetable, change, line, timezone)
         return changed, f"{_count(changed.n_trips - timetable.n_trips, 'trip')} added"
+    if isinstance(change, ClosePathway | CloseElevator):
+        return _closed(timetable, change)
     assert isinstance(change, ScaleHeadway | SetHeadway | ShiftTrips)
     trips = _trips_of(timetable, (change.route,), change)
     changed = timetable
@@ -124,7 +133,22 @@ def rows(table: str, column: str, what: str, timetable: Timetable, ids: tuple[st
     InputError
         If no feed has an id, or several have it, or the feed of the change is unknown.
     """
-    frame = getattr(timetable, table)
+    return _rows_of(
+        getattr(timetable, table), column, what, timetable, ids, change,
+        lambda each, known: _hint(timetable, table, each, known),
+    )  # fmt: skip
+
+
+def _rows_of(
+    frame: pd.DataFrame,
+    column: str,
+    what: str,
+    timetable: Timetable,
+    ids: tuple[str, ...],
+    change: Any,
+    hint: Callable[[str, Any], str],
+) -> Int32Array:
+    """Return the rows of a frame; see `rows`. The function returns what may be meant by an unknown id."""
     feeds = timetable.feeds["name"].astype(str).tolist()
     # Lines and stops of changes are in a feed of their own, which need not be named.
     is_open = np.ones(len(frame), np.bool_)
@@ -147,9 +171,7 @@ def rows(table: str, column: str, what: str, timetable: Timetable, ids: tuple[st
                 "say which with feed="
             )
         if not here.size:
-            raise InputError(
-                f"{change.title}: no {what} has the id {each!r}{_hint(timetable, table, each, known[is_open])}"
-            )
+            raise InputError(f"{change.title}: no {what} has the id {each!r}{hint(each, known[is_open])}")
         found.append(here[0])
     return np.array(found, np.int32)
 
@@ -162,6 +184,35 @@ def _hint(timetable: Timetable, table: str, requested: str, known: Any) -> str:
         if named:
             return f"; it is the name of {', '.join(map(repr, named[:5]))}"
     return did_you_mean(requested, known)
+
+
+def _closed(timetable: Timetable, change: ClosePathway | CloseElevator) -> tuple[Timetable, str]:
+    """Close pathways of stations, by their ids."""
+    pathways = timetable.pathways
+    if pathways is None:
+        raise InputError(
+            f"{change.title}: the timetable has no pathways; feeds with a pathways.txt whose stations are complete do"
+        )
+    ids = change.pathways if isinstance(change, ClosePathway) else change.elevators
+    feed = timetable.column("stops", "feed_idx")[pathways.start]
+    frame = pd.DataFrame({"pathway_id": np.array(pathways.ids, object), "feed_idx": feed})
+    what = "pathway"
+    if isinstance(change, CloseElevator):
+        what, is_elevator = "elevator", pathways.kind == ELEVATOR
+        others = [each for each in ids if each in {*frame["pathway_id"][~is_elevator]}]
+        frame.loc[~is_elevator, "pathway_id"] = None
+        if others and not (frame["pathway_id"] == others[0]).any():
+            kind = PATHWAY_WORDS[int(pathways.kind[pathways.ids.index(others[0])])]
+            raise InputError(f"{change.title}: the pathway {others[0]!r} is no elevator but: {kind}; use ClosePathway")
+    found = _rows_of(
+        frame, "pathway_id", what, timetable, ids, change,
+        lambda each, known: did_you_mean(each, [name for name in known if name is not None]),
+    )  # fmt: skip
+    is_closed = pathways.is_closed.copy()
+    n_before = int(is_closed.sum())
+    is_closed[found] = True
+    fact = f"{_count(int(is_closed.sum()) - n_before, what)} closed"
+    return replace(timetable, pathways=replace(pathways, is_closed=is_closed)), fact
 
 
 def _trips_of(timetable: Timetable, routes: tuple[str, ...], change: Any) -> IndexArray:

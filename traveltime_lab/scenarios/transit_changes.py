@@ -98,6 +98,77 @@ class RemoveStops(Change):
 
 @explained_keywords
 @dataclass(frozen=True)
+class ClosePathway(Change):
+    """
+    Close ways inside stations: stairs, escalators, elevators, gates or walkways.
+
+    Platforms that lose their last way to an entrance cannot be reached.
+
+    Parameters
+    ----------
+    pathways : str or sequence of str
+        ``pathway_id`` of each, as in ``pathways.txt``.
+    feed : str, optional
+        Name of the feed. Needed if several feeds have such a pathway.
+    name : str, default ""
+        A name for reports.
+
+    See Also
+    --------
+    CloseElevator : Close elevators only.
+
+    Examples
+    --------
+    >>> tl.ClosePathway("north-escalator-up", name="works")
+    ClosePathway(name='works', pathways=('north-escalator-up',),
+    feed=None)
+    """
+
+    pathways: Any
+    feed: str | None = None
+
+    def __post_init__(self) -> None:
+        """Check the ids."""
+        super().__post_init__()
+        self._put(pathways=texts(self.pathways, "pathways"), feed=_feed(self.feed))
+
+
+@explained_keywords
+@dataclass(frozen=True)
+class CloseElevator(Change):
+    """
+    Close elevators of stations.
+
+    Parameters
+    ----------
+    elevators : str or sequence of str
+        ``pathway_id`` of each, as in ``pathways.txt``. An elevator that joins several levels has several pathways.
+    feed : str, optional
+        Name of the feed. Needed if several feeds have such a pathway.
+    name : str, default ""
+        A name for reports.
+
+    See Also
+    --------
+    ClosePathway : Close other ways inside stations, too.
+
+    Examples
+    --------
+    >>> tl.CloseElevator(["lift-1", "lift-2"])
+    CloseElevator(name='', elevators=('lift-1', 'lift-2'), feed=None)
+    """
+
+    elevators: Any
+    feed: str | None = None
+
+    def __post_init__(self) -> None:
+        """Check the ids."""
+        super().__post_init__()
+        self._put(elevators=texts(self.elevators, "elevators"), feed=_feed(self.feed))
+
+
+@explained_keywords
+@dataclass(frozen=True)
 class ScaleHeadway(Change):
     """
     Have the trips of a route run more or less often.

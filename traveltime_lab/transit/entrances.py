@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from traveltime_lab._arrays import AnyArray, BoolArray, IndexArray, Int32Array, Int64Array, chosen_rows, indptr_of_rows
+from traveltime_lab._arrays import BoolArray, IndexArray, Int32Array, Int64Array, chosen_rows, indptr_of_rows
 from traveltime_lab.kernels.street.ties import Places
 from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.rounding import most_ms
@@ -117,13 +117,11 @@ def _by_doors(
     first = indptr[:-1][has_any]
     status = straight.status.copy()
     status[is_linked] = np.where(has_any[is_linked], SNAPPED, TOO_FAR)
-    nearest: list[AnyArray] = [np.full(n, -1, np.int32), np.zeros(n), np.full(n, np.inf)]
-    for values, of_places in zip(nearest, (edge, fraction, distance), strict=True):
-        values[has_any] = of_places[first]
-    return Snaps(
-        *nearest, status, straight.lng, straight.lat, Places(indptr, edge, fraction, distance),
-        indoors=Indoors(labels[order], is_linked),
-    )  # fmt: skip
+    nearest, along, away = np.full(n, -1, np.int32), np.zeros(n), np.full(n, np.inf)
+    nearest[has_any], along[has_any], away[has_any] = edge[first], fraction[first], distance[first]
+    found = Places(indptr, edge, fraction, distance)
+    here = straight.lng, straight.lat
+    return Snaps(nearest, along, away, status, *here, found, indoors=Indoors(labels[order], is_linked))
 
 
 def transfers_by_pathways(layer: TransitLayer, outside: Footpaths, walker: Walker, budget_s: int) -> Transfers:

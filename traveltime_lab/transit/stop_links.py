@@ -60,8 +60,8 @@ FEW: Final = 32
 STOPS = Derived[RoadsKey, tuple[Snaps, StopsOnEdges]]("stops on streets", kept=8)
 #: The same for people with a walking speed of their own, whose connectors differ.
 OWN_STOPS = Derived[tuple[RoadsKey, float], tuple[Snaps, StopsOnEdges]]("stops on streets at own speeds", kept=4)
-#: Walks by streets and walker, budget and direction. They are large; usually there is one budget in both directions, and
-#: that of transfers.
+#: Walks by streets and walker, budget and direction. They are large; usually there is one budget in both directions,
+#: and that of transfers.
 _WALKS = Derived["tuple[_LinksKey, int, bool]", "Walks"]("walks around stops", kept=6)
 #: Searches from points to all stops by layer, walker and direction, kept with their graph. Scenarios share graphs, not
 #: stops.

@@ -125,8 +125,12 @@ def trip_table(
 
 def usable_trips(timetable: Timetable, is_used: BoolArray | None, ridden: Ridden | None) -> BoolArray:
     """Return which trips can be used, by route and for travellers without steps, shape (n_trips,)."""
-    trips = np.ones(timetable.n_trips, np.bool_) if is_used is None else is_used[timetable.hot.trip_route]
-    return np.asarray(trips if ridden is None else trips & ridden.trips)
+    trips = np.ones(timetable.n_trips, np.bool_)
+    if is_used is not None:
+        trips &= is_used[timetable.hot.trip_route]
+    if ridden is not None:
+        trips &= ridden.trips
+    return trips
 
 
 def may_call(rules: UInt8Array, stops: Int32Array, ridden: Ridden | None) -> BoolArray:
