@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,7 @@ def stations(
     """Write the feed of the two stations; `more` has wheelchair_boarding by stop."""
     lng, lat = FRAME.to_lnglat(*zip(*PLACES.values(), strict=True))
     rows = [
-        f"{name},{name},{y:.7f},{x:.7f},{KINDS.get(name, 0)},{'S' if name not in 'ST' else ''},{(more or {}).get(name, '')}"
+        f"{name},{name},{y:.7f},{x:.7f},{KINDS.get(name, 0)},{'' if name in 'ST' else 'S'},{(more or {}).get(name, '')}"
         for name, x, y in zip(PLACES, lng, lat, strict=True)
     ]
     calls = [("t", "p1", 28_800), ("t", "T", 29_100), ("u", "T", 29_400), ("u", "p2", 29_700), ("v", "p1", 30_000)]
@@ -142,8 +143,10 @@ def test_closed_elevators_and_pathways(tmp_path: Path) -> None:
 BROKEN = {
     "platform cut off": ("    link,p1,p2,1,1,50,40,\n    gate,hall,p2,6,1,,5,\n", "", "do not join with an entrance"),
     "unknown stop": ("gate,hall,p2", "gate,hal,p2", "unknown from_stop_id"),
-    "wrong directions": ("    up,p1,hall,4,0,,25,\n    lift,south,p1,5,1,,90,\n    link,p1,p2,1,1,50,40,\n    gate,hall,p2,6,1,,5,\n",
-                         "    link,p1,p2,1,1,50,40,\n", "do not join with an entrance"),
+    "wrong directions": (
+        "up,p1,hall,4,0,,25,\nlift,south,p1,5,1,,90,\nlink,p1,p2,1,1,50,40,\ngate,hall,p2,6,1,,5,\n",
+        "link,p1,p2,1,1,50,40,\n", "do not join with an entrance",
+    ),
     "negative time": ("5,1,,90,", "5,1,,-90,", "traversal_time is not 0 to 86,400 s"),
     "bad mode": ("lift,south,p1,5", "lift,south,p1,9", "pathway_mode is not 1 to 7"),
     "a station": ("lift,south,p1", "lift,south,S", "to_stop_id is a station"),
@@ -204,6 +207,57 @@ def test_transfers_inside(tmp_path: Path) -> None:
     assert change(None, "link gate", transfers=f"{rule}p2,p1,2,10") is None
 
 
+def test_explain_names_what_is_in_the_way(tmp_path: Path) -> None:
+    def explained(network: tl.Network, **how: Any) -> tl.Explanation:
+        means = {"type": "train", "direct_walking_time": 0, **how}
+        return tl.explain(
+            network, at(WEST), at(EAST), departure_time="2026-03-03T07:50:00", transportation=means, travel_time=3600
+        )
+
+    network = built(tmp_path)
+    strict = {reason.code: reason for reason in explained(network, step_free="strict").reasons}["not_step_free"]
+    assert strict.data["stops"] == ["p1", "T"]
+    assert strict.data["trips"] == ["t"]
+    assert "the trip t of train 1 (wheelchairs: not known)" not in strict.sentence  # the fourth obstacle
+    without = network.with_changes(tl.CloseElevator("lift"))
+    found = {reason.code: reason for reason in explained(without, step_free="lenient").reasons}
+    assert found["not_step_free"].data["pathways"] == ["stairs", "down"]
+    assert "With steps it takes" in found["not_step_free"].sentence
+    assert "the stairs stairs at p1" in found["not_step_free"].sentence
+    assert found["station_closed"].data["closed"] == ("lift",)
+    none = network.with_changes(tl.ClosePathway(["lift", "stairs"]))
+    reason = {reason.code: reason for reason in explained(none).reasons}["station_closed"]
+    assert reason.sentence == "What is closed inside stations leaves no way to p1 and p2."
+
+
+def test_alerts_close_elevators(tmp_path: Path) -> None:
+    """By the places where they stop, for ACCESSIBILITY_ISSUE, and everything there for NO_SERVICE."""
+    network = built(tmp_path)
+
+    def updated(effect: str, stop: str, **more: Any) -> tl.Network:
+        alert = {"effect": effect, "informedEntity": [{"stopId": stop}], **more}
+        header = {"gtfsRealtimeVersion": "2.0", "timestamp": posix("2026-03-03T07:00:00")}
+        message = {"header": header, "entity": [{"id": "1", "alert": alert}]}
+        return network.with_updates(json.dumps(message).encode())
+
+    out = updated("ACCESSIBILITY_ISSUE", "south")
+    assert out.updates.alerts["result"].tolist() == ["closes 1 elevators of stations"]
+    assert np.isnan(seconds(out, WEST, EAST, step_free="lenient"))
+    assert seconds(out, WEST, EAST) == seconds(network, WEST, EAST)
+    assert out.fingerprint != network.fingerprint
+    shut = updated("NO_SERVICE", "north")
+    assert "closes 1 pathways" in shut.updates.alerts["result"].iloc[0]
+    assert seconds(shut, WEST, EAST) == 600 + 300
+    for effect, stop, more, words in (
+        ("ACCESSIBILITY_ISSUE", "p1", {}, "names no entrance or place inside a station where one stops"),
+        ("ACCESSIBILITY_ISSUE", "south", {"activePeriod": [{"end": posix("2026-03-01T00:00:00")}]}, "not in force"),
+        ("OTHER_EFFECT", "south", {}, "note"),
+    ):
+        same = updated(effect, stop, **more)
+        assert words in same.updates.alerts["result"].iloc[0]
+        assert seconds(same, WEST, EAST, step_free="lenient") == seconds(network, WEST, EAST, step_free="lenient")
+
+
 def test_routes_say_how(tmp_path: Path) -> None:
     network = built(tmp_path)
     for step_free, words in ((None, "Enter S by north: stairs, escalator"), ("lenient", "Enter S by south: elevator")):
@@ -215,7 +269,7 @@ def test_routes_say_how(tmp_path: Path) -> None:
         assert words in [leg.directions for leg in route.legs]
         assert sum(leg.travel_time for leg in route.legs) == route.travel_time
     back = tl.routes(
-        network, at(EAST), at(WEST), departure_time="2026-03-03T08:10:00",
+        network, at(EAST), at(WEST), departure_time="2026-03-03T08:09:50",
         transportation={"type": "train", "direct_walking_time": 0},
     )["route"].iloc[0]  # fmt: skip
     assert back.legs[-1].directions == "Leave S by north: fare gate, stairs"

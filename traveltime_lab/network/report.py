@@ -33,6 +33,7 @@ from traveltime_lab.streets.tables import StreetTables, street_km
 from traveltime_lab.transit.doubtful_trips import fast_rides, overtaking_trips
 from traveltime_lab.transit.layer import TransitLayer
 from traveltime_lab.transit.service_hours import departures_by_hour
+from traveltime_lab.transit.station_report import access_facts
 from traveltime_lab.transit.timetable_report import days_left, headway_lines
 
 if TYPE_CHECKING:
@@ -465,7 +466,7 @@ def timetable_facts(transit: TransitLayer) -> dict[str, Any]:
     """Return the report on the timetable of each feed, including stops that are not connected to streets."""
     feeds: dict[str, Any] = transit.timetable.report()
     for feed, facts in enumerate(feeds.values()):
-        facts["stops_off_streets"] = _stops_off_streets(transit, feed)
+        facts |= {"stops_off_streets": _stops_off_streets(transit, feed), **access_facts(transit, feed, facts)}
     return feeds
 
 

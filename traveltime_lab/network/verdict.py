@@ -17,6 +17,7 @@ Facts = Mapping[str, Any]
 #: Shares and numbers from which a finding is stated; assumed.
 STOPS_OFF_STREETS, STOPS_OUTSIDE_THE_EXTRACT = 0.01, 0.1
 ROWS_DROPPED = 0.01
+WHEELCHAIRS_UNKNOWN = 0.5
 ON_ISLANDS = 0.05
 WAYS_CUT = 0.01
 TIMES_FILLED_IN = 0.5
@@ -131,6 +132,43 @@ def _stops_off_streets(facts: Facts, _day: dt.date) -> str | None:
     if number >= STOPS_OUTSIDE_THE_EXTRACT * total:
         return f"{begin}: the extract is smaller than the timetable; take a larger one for trips across its border."
     return f"{begin}: stops_off_streets() of this report lists them."
+
+
+def _pathways_broken(facts: Facts, _day: dt.date) -> str | None:
+    """Report stations whose pathways are not complete."""
+    every = [each["pathways"] for each in _feeds(facts).values() if "pathways" in each]
+    number, total = (sum(each.get(name, 0) for each in every) for name in ("linked_straight", "stations"))
+    if not number:
+        return None
+    return (
+        f"The pathways of {number:,} of {_counted(total, 'station', 'stations')} are not complete: their platforms are "
+        "linked straight to the streets; 'noted' and 'dropped' of each feed say why."
+    )
+
+
+def _not_step_free(facts: Facts, _day: dt.date) -> str | None:
+    """Report platforms that cannot be reached without steps."""
+    every = [each["pathways"] for each in _feeds(facts).values() if "platforms" in each.get("pathways", {})]
+    number, total = (sum(each[name] for each in every) for name in ("platforms_not_step_free", "platforms"))
+    if not number:
+        return None
+    of = _counted(total, "platform", "platforms")
+    return f"{number:,} of {of} in stations with pathways have no way without steps."
+
+
+def _wheelchairs_unknown(facts: Facts, _day: dt.date) -> str | None:
+    """Report feeds that say which stops, but not which trips, take wheelchairs, or say it of few stops."""
+    parts = []
+    for name, each in _feeds(facts).items():
+        known = each.get("wheelchairs")
+        if not known or known["stops_unknown"] == known["stops"]:
+            continue
+        for what, of in (("stops", known["stops"]), ("trips", each["trips"])):
+            if of and known[f"{what}_unknown"] >= WHEELCHAIRS_UNKNOWN * of:
+                parts.append(f"{_percent(known[f'{what}_unknown'] / of)} of the {what} of {name}")
+    if not parts:
+        return None
+    return f"{_listed(parts)} do not say whether they take wheelchairs: step_free='strict' does without them."
 
 
 def _rows_dropped(facts: Facts, _day: dt.date) -> str | None:
@@ -271,6 +309,7 @@ def _weekend(facts: Facts, day: dt.date) -> str | None:
 #: In the order of importance.
 FINDINGS: Final[tuple[Callable[[Facts, dt.date], str | None], ...]] = (
     _no_streets, _never_runs, _ended, _not_begun, _ends_soon, _stops_off_streets, _rows_dropped, _on_islands,
+    _pathways_broken, _not_step_free, _wheelchairs_unknown,
     _ways_cut, _by_headway, _old_streets, _times_filled_in, _no_restrictions, _water_dropped, _weekend,
     _surface_unknown, _step_free_unknown,
 )  # fmt: skip

@@ -135,8 +135,8 @@ def usable_trips(timetable: Timetable, is_used: BoolArray | None, ridden: Ridden
 
 def may_call(rules: UInt8Array, stops: Int32Array, ridden: Ridden | None) -> BoolArray:
     """Return whether passengers may board, or alight, given the rule and the stop of each position of patterns."""
-    is_allowed = rules != 1
-    return is_allowed if ridden is None else is_allowed & ridden.stops[stops]
+    is_allowed = np.asarray(rules != 1)
+    return is_allowed if ridden is None else np.asarray(is_allowed & ridden.stops[stops])
 
 
 def _runs_between(

@@ -39,6 +39,8 @@ CODES: Final = (
     "too_many_changes",
     "walk_too_long",
     "no_connection",
+    "not_step_free",
+    "station_closed",
     "made_of",
     "alert",
     "live_updates",
@@ -78,9 +80,10 @@ class Reason:
         stops) and ``over_limit``. With a timetable also ``outside_timetable``, ``no_vehicles``,
         ``no_stop_near_origin``, ``no_stop_near_destination``, ``stops_too_far``, ``no_service_that_day``,
         ``no_trip_that_day``, ``first_trip_not_yet``, ``last_trip_gone``, ``no_trip_then``, ``too_many_changes``,
-        ``walk_too_long`` (all the way, for ``direct_walking_time``) and ``no_connection``. If the destination is
-        reached: ``made_of``, and ``alert`` for each alert of live updates about its rides. ``live_updates`` if it is
-        reached by the planned timetable only.
+        ``walk_too_long`` (all the way, for ``direct_walking_time``), ``not_step_free`` (its data name the stops, trips
+        and pathways), ``station_closed`` (by changes or alerts) and ``no_connection``. If the
+        destination is reached: ``made_of``, and ``alert`` for each alert of live updates about its rides.
+        ``live_updates`` if it is reached by the planned timetable only.
     sentence : str
         Description in English.
     side : {"origin", "destination"}, optional

@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
+import numpy as np
+
 from traveltime_lab._arrays import Int32Array
 from traveltime_lab.itinerary import Route
 from traveltime_lab.limits import MAX_TRAVEL_TIME_S
@@ -17,10 +19,12 @@ from traveltime_lab.rounding import whole_seconds
 from traveltime_lab.search.explain.questions import WALK, walks, ways
 from traveltime_lab.search.explain.reasons import clock, day, duration, parts_of, vehicle_words
 from traveltime_lab.search.explain.relaxations import LONGEST_S, Around, Pair, Solution, solutions
+from traveltime_lab.search.explain.stations import closed_stations, steps_in_the_way
 from traveltime_lab.search.explain.step_free import obstacles_on_route
 from traveltime_lab.search.explain.streets import Findings, add_obstacles, add_unsnapped
 from traveltime_lab.search.query import transit_of
 from traveltime_lab.transit import service_days
+from traveltime_lab.transit.wheelchair import rule_of
 
 #: Returns the route of a question, which may take up to 12 hours.
 RouteOf: TypeAlias = Callable[[Question], Route | None]
@@ -56,6 +60,7 @@ def by_timetable(pair: Pair, question: Question, route: RouteOf) -> Findings:
         if is_covered:
             _add_service(findings, pair, snapped, trips, near)
     if is_covered:
+        _add_stations(findings, pair, snapped, route)
         ms = pair.milliseconds(replace(snapped, limit=LONGEST_S))
         add_obstacles(findings, obstacles_on_route(pair, snapped, ms, route))
         if ms is not None and whole_seconds(ms) > question.limit:
@@ -77,6 +82,18 @@ def by_timetable(pair: Pair, question: Question, route: RouteOf) -> Findings:
             f"No journey was found {_TRIED}.",
         )  # fmt: skip
     return findings
+
+
+def _add_stations(findings: Findings, pair: Pair, question: Question, route: RouteOf) -> None:
+    """Add what is in the way of travellers without steps, and platforms that closed pathways cut off."""
+    if rule_of(question.transportation):
+        steps = steps_in_the_way(pair, question, route(question.using(step_free=None)))
+        if steps is not None:
+            findings.add("step_free", "not_step_free", steps[0], **steps[1])
+    ends = np.array([[side.lng[0], side.lat[0]] for side in (pair.origin, pair.destination)])
+    closed = closed_stations(pair, question, ends)
+    if closed is not None:
+        findings.add("", "station_closed", closed[0], **closed[1])
 
 
 def _solved(pair: Pair, question: Question) -> list[Solution]:
