@@ -166,6 +166,10 @@ class StationOracle(DoorOracle):
         most = max(budget, change_budget)
         to_ends = {k: on_foot.times_ms(places, k, self.ends, cutoff_ms=most) for k in used}
         to_places = {k: on_foot.times_ms(places, k, places, cutoff_ms=most) for k in used}
+        twins: dict[tuple[str, ...], list[str]] = {}
+        for stop in stops:
+            if not feed.is_indoors(stop):
+                twins.setdefault(tuple(feed.stops[stop][f"stop_{axis}"] for axis in ("lon", "lat")), []).append(stop)
         for stop in stops:
             for place, ms in self.out[stop]:
                 for j, more in enumerate(to_ends[place]):
@@ -179,6 +183,9 @@ class StationOracle(DoorOracle):
                         way = to_places[place][target]
                         if way is not None:
                             found[other] = min(found.get(other, math.inf), ms + way + last)
+            place = tuple(feed.stops[stop][f"stop_{axis}"] for axis in ("lon", "lat"))
+            for other in () if feed.is_indoors(stop) else twins[place]:
+                found[other] = 0  # at one position, without pathways
             for other, ms in found.items():
                 if other != stop and ms <= change_budget:
                     changes[self.row_of[stop], self.row_of[other]] = math.ceil(ms / 1000)

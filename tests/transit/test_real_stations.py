@@ -1,0 +1,88 @@
+"""Step-free trips through real stations and timetables, beside a plain twin; and what the stations have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import traveltime_lab as tl
+from tests.support.feeds import posix
+from tests.support.oracles_stations import StationFeed, StationOracle
+from tests.support.shared_data import VARIABLE, folder
+from tests.transit.test_stations import check
+from traveltime_lab.modes.transportation import Transportation
+from traveltime_lab.readers.gtfs.feed import read_feed
+from traveltime_lab.transit.inside import Walker, inside
+from traveltime_lab.transit.layer import TransitLayer
+from traveltime_lab.transit.pathways import ENTRANCE
+
+WASHINGTON = "pathways/wmata_rail.zip"
+#: Feed, streets, box of points, and a departure.
+CITIES = {
+    "washington": (WASHINGTON, "edge_cases/no_left_turn.osm.pbf", (-77.06, 38.90, -77.0, 38.95), "2026-05-12T12:10:00"),
+    "helsinki": ("helsinki/gtfs.zip", "helsinki/osm_center.pbf", (24.931, 60.160, 24.957, 60.183), "2022-02-22T06:10:00"),
+}  # fmt: skip
+
+
+def data(name: str) -> Path:
+    if not (folder() / name).exists():
+        pytest.skip(f"needs {name} in the folder {VARIABLE}")
+    return folder() / name
+
+
+@pytest.mark.slow
+def test_washington_without_stairs_and_escalators() -> None:
+    """By elevators, platforms are reached from 154 of 239 entrances; wheelchair_boarding says no for 7 of these."""
+    feed = StationFeed.read(data(WASHINGTON))
+    timetable = read_feed(data(WASHINGTON))
+    streets: Any = None  # which the ways inside do not need
+    layer = TransitLayer(streets, timetable, "America/New_York")
+    ids = timetable.stops["stop_id"].to_numpy(object)
+    kinds = timetable.stops["location_type"].to_numpy()
+    assert (kinds == ENTRANCE).sum() == 239
+    for step_free in (None, "lenient", "strict"):
+        found = inside(layer, Walker(5.0, step_free))
+        assert found is not None
+        assert np.unique(found.entering.end).size == np.unique(found.leaving.start).size == 125
+        graph = feed.ways(step_free)
+        expected = {}
+        doors = [stop for stop in feed.stops if feed.kind(stop) == "2" and stop in graph]
+        for start in [*(door for door in doors if feed.takes_wheelchairs(door, step_free)), *sorted(feed.called)]:
+            for end, ms in nx.single_source_dijkstra_path_length(graph, start, weight="ms").items():
+                is_door = feed.kind(end) == "2" and feed.takes_wheelchairs(end, step_free)
+                if start != end and (end in feed.called or (is_door and start in feed.called)):
+                    expected[start, end] = ms
+        got = {
+            (ids[a], ids[b]): int(label) >> 32
+            for links in (found.entering, found.leaving, found.changing)
+            for a, b, label in zip(*links, strict=True)
+        }
+        assert got == expected
+    graph = feed.ways("lenient")
+    reached = {
+        door
+        for door in feed.stops
+        if feed.kind(door) == "2" and door in graph and any(stop in nx.descendants(graph, door) for stop in feed.called)
+    }
+    assert len(reached) == 154
+    assert sum(feed.takes_wheelchairs(door, "strict") for door in reached) == 147
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("step_free", ["lenient", "strict"])
+@pytest.mark.parametrize("city", CITIES)
+def test_500_pairs_equal_a_plain_twin_in_both_directions(city: str, step_free: str) -> None:
+    gtfs, osm, (west, south, east, north), moment = CITIES[city]
+    network = tl.build_network(data(osm), gtfs=data(gtfs))
+    means = Transportation("public_transport", step_free=step_free, walking_time=1500)
+    rng = np.random.default_rng(7)
+    points = [(rng.uniform(west, east, n), rng.uniform(south, north, n)) for n in (20, 25)]
+    when, limit = posix(moment), 3600
+    oracle = StationOracle(network, StationFeed.read(data(gtfs)), means, *points, when - 4000, when + 4000)
+    n, n_reached = check(network, oracle, means, points, when, limit)
+    assert n == 500
+    assert n_reached > 250
