@@ -456,7 +456,7 @@ def test_what_is_noted_and_read_anyway(tmp_path: Path) -> None:
                 t,8:00:00,9:00:00,600
                 t,8:50:00,10:00:00,600
             """,
-            levels="level_id",
+            areas="area_id",
         )
     )
     assert timetable.notes[0]["dropped"] == {}
@@ -475,7 +475,7 @@ def test_what_is_noted_and_read_anyway(tmp_path: Path) -> None:
         "fare_rules.txt: destination_id is not a zone_id of stops.txt: the rule never applies": "1 rows, lines 2",
         "frequencies.txt: headways of a trip overlap: both are used": "1 rows, lines 3",
     }
-    assert timetable.notes[0]["files_not_used"] == "levels.txt"
+    assert timetable.notes[0]["files_not_used"] == "areas.txt"
     assert timetable.stops["stop_lat"].tolist()[:2] == [0.5, 0.5] and np.isnan(timetable.stops["stop_lat"][2])
     assert timetable.stops["parent_idx"].tolist() == [3, -1, -1, -1]
     assert timetable.stops["wheelchair_boarding"].tolist() == [1, 0, 0, 2]

@@ -32,6 +32,8 @@ EVERY = [
     tl.AddLine("Y", ["x", "n", "y"], headway=600, start="6:00", end="22:00", times=[60, 90], both_directions=False),
     tl.MakeStepFree(ways=[3, 4], name="Ramp"),
     tl.AddCycleTrack(streets=["Main Street"], ways=3, direction="backward", name="Lane"),
+    tl.ClosePathway(["stairs", "gate"], feed="metro"),
+    tl.CloseElevator("lift", name="out of order"),
     tl.CloseStreets(streets="Main Street", near=[shapely.Point(0.5, 0.25), (1, 2)], distance=50, beside=20),
 ]
 

@@ -34,6 +34,8 @@ MODES = ("walking", "cycling", "driving")
 SIDE = 600
 SPOTS = worlds.at((0.0, 0.0), (190.0, 210.0), (420.0, 30.0), (100.0, 380.0), (600.0, 590.0))
 STOP_PLACES = {"a": (0.0, 10.0), "b": (200.0, 0.0), "c": (390.0, 210.0), "d": (20.0, 400.0)}
+#: The station of d, and its entrance.
+STATION_PLACES = {"station": (25.0, 405.0), "entrance": (110.0, 385.0)}
 
 
 @functools.cache
@@ -51,8 +53,16 @@ def bus() -> Path:
         daily,1,1,1,1,1,1,1,20260302,20260331
         school,1,1,1,0,0,0,0,20260302,20260320
     """
+    places = STOP_PLACES | STATION_PLACES
+    lng, lat = worlds.FRAME.to_lnglat(*zip(*places.values(), strict=True))
+    kinds = {"station": "1,", "entrance": "2,station", "d": "0,station"}
+    spots = zip(places, lng, lat, strict=True)
+    stops = [f"{name},{name},{y:.7f},{x:.7f},{kinds.get(name, ',')}" for name, x, y in spots]
+    ways = "pathway_id,from_stop_id,to_stop_id,pathway_mode,is_bidirectional,traversal_time"
     return timetable(
         folder, STOP_PLACES, trips, trips="\n".join(rows), calendar=days,
+        stops="\n".join(["stop_id,stop_name,stop_lat,stop_lon,location_type,parent_station", *stops]),
+        pathways=f"{ways}\nstairs,entrance,d,2,1,20\nlift,entrance,d,5,1,60",
         routes="route_id,route_short_name,route_type\nR,1,3\nS,2,0",
         frequencies="trip_id,start_time,end_time,headway_secs\nt18,06:00:00,09:00:00,1800",
     )  # fmt: skip
@@ -121,7 +131,12 @@ def _route(draw: st.DrawFn, network: Network) -> str:
 
 def _stops(draw: st.DrawFn, network: Network, least: int) -> list[str]:
     return draw(
-        st.lists(st.sampled_from(sorted(network.timetable.stops["stop_id"])), min_size=least, max_size=3, unique=True)
+        st.lists(
+            st.sampled_from(sorted({*network.timetable.stops["stop_id"]} - {*STATION_PLACES})),
+            min_size=least,
+            max_size=3,
+            unique=True,
+        )
     )
 
 
@@ -144,6 +159,10 @@ MAKERS: dict[str, Maker] = {
     ),
     "RemoveRoutes": lambda draw, net: tl.RemoveRoutes(_route(draw, net)),
     "RemoveStops": lambda draw, net: tl.RemoveStops(_stops(draw, net, 1)[:1]),
+    "ClosePathway": lambda draw, net: tl.ClosePathway(
+        draw(st.lists(st.sampled_from(["stairs", "lift"]), min_size=1, unique=True))
+    ),
+    "CloseElevator": lambda draw, net: tl.CloseElevator("lift"),
     "ScaleHeadway": lambda draw, net: tl.ScaleHeadway(_route(draw, net), draw(st.sampled_from([0.5, 0.7, 2]))),
     "SetHeadway": lambda draw, net: tl.SetHeadway(
         _route(draw, net), **_hours(draw), seconds=draw(st.integers(300, 4000))

@@ -24,7 +24,7 @@ WASHINGTON = "pathways/wmata_rail.zip"
 #: Feed, streets, box of points, and a departure.
 CITIES = {
     "washington": (WASHINGTON, "edge_cases/no_left_turn.osm.pbf", (-77.06, 38.90, -77.0, 38.95), "2026-05-12T12:10:00"),
-    "helsinki": ("helsinki/gtfs.zip", "helsinki/osm_center.pbf", (24.931, 60.160, 24.957, 60.183), "2022-02-22T06:10:00"),
+    "helsinki": ("helsinki/gtfs.zip", "helsinki/osm_center.pbf", (24.93, 60.16, 24.957, 60.183), "2022-02-22T06:10:00"),
 }  # fmt: skip
 
 

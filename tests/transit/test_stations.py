@@ -147,10 +147,10 @@ BROKEN = {
         "up,p1,hall,4,0,,25,\nlift,south,p1,5,1,,90,\nlink,p1,p2,1,1,50,40,\ngate,hall,p2,6,1,,5,\n",
         "link,p1,p2,1,1,50,40,\n", "do not join with an entrance",
     ),
-    "negative time": ("5,1,,90,", "5,1,,-90,", "traversal_time is not 0 to 86,400 s"),
-    "bad mode": ("lift,south,p1,5", "lift,south,p1,9", "pathway_mode is not 1 to 7"),
+    "negative time": ("5,1,,90,", "5,1,,-90,", "traversal_time is not from 0 to 86,400 s"),
+    "bad mode": ("lift,south,p1,5", "lift,south,p1,9", "pathway_mode is no number from 1 to 7"),
     "a station": ("lift,south,p1", "lift,south,S", "to_stop_id is a station"),
-    "no direction": ("lift,south,p1,5,1", "lift,south,p1,5,", "is_bidirectional is not 0 or 1"),
+    "no direction": ("lift,south,p1,5,1", "lift,south,p1,5,", "is_bidirectional is neither 0 nor 1"),
 }  # fmt: skip
 
 

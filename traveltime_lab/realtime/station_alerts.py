@@ -69,7 +69,7 @@ def closed_pathways(
             here &= pathways.kind == ELEVATOR
         what = "elevators" if alert["effect"] == _ISSUE else "pathways"
         if not _is_now(alert):
-            found[number] = f"closes no {what}, as it is not in force at the time of the message"
+            found[number] = f"closes no {what}, because it is not in force at the time of the message"
         elif here.any():
             is_closed |= here
             found[number] = f"closes {int(here.sum()):,} {what} of stations"

@@ -65,7 +65,7 @@ def headway_table(
     is_used : bool array of shape (n_routes,), optional
         Routes to use. Default: all.
     ridden : Ridden, optional
-        What travellers without steps can use. Default: all.
+        Trips and stops for travellers without steps. Default: all.
     """
     rows, date, shift = active_rows(timetable, begin, end, usable_trips(timetable, is_used, ridden))
     trip = timetable.frequency_trip[rows]

@@ -55,7 +55,7 @@ _FOREVER: Final = np.int64(1 << 62) - 1
 
 
 class Walker(NamedTuple):
-    """Who walks inside stations: the walking speed in km/h, and the option `step_free` of `Transportation`."""
+    """A traveller inside stations: the walking speed in km/h, and the option `step_free` of `Transportation`."""
 
     kph: float
     step_free: str | None
@@ -105,11 +105,11 @@ class Inside:
     def between(self, start: IndexArray, end: IndexArray) -> Int64Array:
         """Return the labels of ways between platforms, `UNREACHED` where there is none."""
         n = self.is_indoors.size
-        keys, wanted = self.changing.start.astype(np.int64) * n + self.changing.end, start.astype(np.int64) * n + end
-        place = np.searchsorted(keys, wanted)
+        keys, requested = self.changing.start.astype(np.int64) * n + self.changing.end, start.astype(np.int64) * n + end
+        place = np.searchsorted(keys, requested)
         found = np.flatnonzero(place < keys.size)
-        found = found[keys[place[found]] == wanted[found]]
-        labels = np.full(wanted.size, UNREACHED, np.int64)
+        found = found[keys[place[found]] == requested[found]]
+        labels = np.full(requested.size, UNREACHED, np.int64)
         labels[found] = self.changing.label[place[found]]
         return labels
 

@@ -114,9 +114,9 @@ class LinkedStops:
     ----------
     graph : RoadGraph
     walker : Walker
-        Who walks inside stations.
+        The traveller inside stations.
     key : tuple
-        What the links depend on.
+        Values on which the links depend.
     entering, leaving : StopSide
         The links by which stops are reached and left. They differ in stations with pathways only.
     """

@@ -51,7 +51,7 @@ class Transfers(NamedTuple):
 
 class StationWays(NamedTuple):
     """
-    What the rules of transfers.txt depend on besides walks along streets.
+    Conditions of the rules of transfers.txt besides walks along streets.
 
     Attributes
     ----------
@@ -145,10 +145,10 @@ def _with_ways(
     )
     keys = starts * n + stops
     order = np.lexsort((seconds, keys))
-    wanted = timed[:, 0] * n + timed[:, 1]
-    place = np.searchsorted(keys[order], wanted)
+    requested = timed[:, 0] * n + timed[:, 1]
+    place = np.searchsorted(keys[order], requested)
     has_way = place < keys.size
-    has_way[has_way] = keys[order[place[has_way]]] == wanted[has_way]
+    has_way[has_way] = keys[order[place[has_way]]] == requested[has_way]
     a, b = timed[:, 0], timed[:, 1]
     one, both = ways.is_indoors[a] | ways.is_indoors[b], ways.is_indoors[a] & ways.is_indoors[b]
     needs_way = both & (ways.station[a] == ways.station[b])

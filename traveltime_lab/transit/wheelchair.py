@@ -1,5 +1,5 @@
 """
-What timetables say about travelling step-free: at which stops, on which trips, by which pathways.
+Step-free travel in timetables: at which stops, on which trips, by which pathways.
 
 ``wheelchair_boarding`` and ``wheelchair_accessible`` of GTFS are 1 for yes, 2 for no, and 0 for not known. Stops
 without a value have that of their station, boarding areas that of their platform
@@ -29,7 +29,7 @@ NARROWEST_M: Final = 0.815
 
 class Ridden(NamedTuple):
     """
-    What travellers without steps can use.
+    Trips and stops for travellers without steps.
 
     Attributes
     ----------

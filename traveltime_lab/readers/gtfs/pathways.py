@@ -80,10 +80,10 @@ def read_pathways(
         give_up(stop < 0, f"unknown {column}", column)
         give_up(kind[stop] == STATION, f"{column} is a station", column)
     mode, both = table.integers("pathway_mode"), table.integers("is_bidirectional")
-    give_up((mode < 1) | (mode > EXIT_GATE), "pathway_mode is not 1 to 7", "pathway_mode")
-    give_up((both != 0) & (both != 1), "is_bidirectional is not 0 or 1", "is_bidirectional")
+    give_up((mode < 1) | (mode > EXIT_GATE), "pathway_mode is no number from 1 to 7", "pathway_mode")
+    give_up((both != 0) & (both != 1), "is_bidirectional is neither 0 nor 1", "is_bidirectional")
     seconds, is_text = table.floats("traversal_time")
-    give_up(is_text | (seconds < 0) | (seconds > 86_400), "traversal_time is not 0 to 86,400 s", "traversal_time")
+    give_up(is_text | (seconds < 0) | (seconds > 86_400), "traversal_time is not from 0 to 86,400 s", "traversal_time")
     metres, is_text = table.floats("length")
     give_up(is_text | (metres < 0) | (metres > 100_000.0), "length is not a number of metres", "length")
     numbers = {}

@@ -1,5 +1,5 @@
 """
-What is in the way of travellers without steps in a timetable, and what is closed inside stations.
+Obstacles of travellers without steps in a timetable, and closed ways inside stations.
 """
 
 from __future__ import annotations
