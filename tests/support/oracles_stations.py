@@ -1,8 +1,8 @@
 """
 A slow, obviously right twin of trips through stations: networkx on streets and inside, a plain connection scan between.
 
-What is inside stations, and who can use it, is read from the rows of the feed. Where points meet the streets, and which
-streets are open, is taken from the library, as in `tests.support.oracles_doors`.
+What is inside stations, and who can use it, is read from the rows of the feed. Where points meet the streets is taken
+from the library, as in `tests.support.oracles_doors`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.streets.snapping import CAN_ARRIVE, CAN_LEAVE, STOP_SNAPPING, snap_points
-from traveltime_lab.streets.topology import open_edges
 from traveltime_lab.transit.transfers import Transfers
 from traveltime_lab.transit.trip_instances import trip_table
 
@@ -127,7 +126,7 @@ class StationOracle(DoorOracle):
         ids = timetable.stops["stop_id"].tolist()
         self.row_of = {stop: row for row, stop in enumerate(ids)}
         walking = Transportation("walking", step_free=step_free)
-        on_foot = StreetOracle(network, "walking", is_open=open_edges(network.tables, walking))
+        on_foot = StreetOracle(network, "walking", step_free=walking if step_free else None)
         self.starts, self.ends = (
             snap_points(network.streets, *points, walking, Snapping(), needed)
             for points, needed in ((origins, CAN_LEAVE), (destinations, CAN_ARRIVE))

@@ -19,6 +19,7 @@ from traveltime_lab.readers.gtfs.feed import read_feed
 from traveltime_lab.transit.inside import Walker, inside
 from traveltime_lab.transit.layer import TransitLayer
 from traveltime_lab.transit.pathways import ENTRANCE
+from traveltime_lab.transit.wheelchair import rule_of
 
 WASHINGTON = "pathways/wmata_rail.zip"
 #: Feed, streets, box of points, and a departure.
@@ -45,7 +46,7 @@ def test_washington_without_stairs_and_escalators() -> None:
     kinds = timetable.stops["location_type"].to_numpy()
     assert (kinds == ENTRANCE).sum() == 239
     for step_free in (None, "lenient", "strict"):
-        found = inside(layer, Walker(5.0, step_free))
+        found = inside(layer, Walker(5.0, rule_of(Transportation("walking", step_free=step_free))))
         assert found is not None
         assert np.unique(found.entering.end).size == np.unique(found.leaving.start).size == 125
         graph = feed.ways(step_free)

@@ -49,7 +49,7 @@ def linked_by_entrances(layer: TransitLayer, transportation: Transportation) -> 
     Those of stations that have no entrance near a street of the mode are linked straight, as without pathways. That
     does not depend on `step_free`: stations of which only the entrances without steps are missing cannot be reached.
     """
-    doors, snaps = entrance_snaps(layer, replace(transportation, step_free=None))
+    doors, snaps = entrance_snaps(layer, replace(transportation, step_free=None, max_incline=None, min_width=None))
     root = roots(layer.timetable.column("stops", "parent_idx"))
     has_door = np.zeros(root.size, np.bool_)
     has_door[root[doors[snaps.edge >= 0]]] = True
@@ -139,7 +139,7 @@ def transfers_by_pathways(layer: TransitLayer, outside: Footpaths, walker: Walke
     """
     timetable = layer.timetable
     found = inside(layer, walker)
-    if found is None and walker.step_free is None:
+    if found is None and walker.rule is None:
         return merge_transfers(timetable, outside)
     n = timetable.n_stops
     start = np.repeat(np.arange(n), np.diff(outside.indptr))
@@ -159,7 +159,5 @@ def transfers_by_pathways(layer: TransitLayer, outside: Footpaths, walker: Walke
         is_first[1:] = (np.diff(start[order]) != 0) | (np.diff(stop[order]) != 0)
         start, stop, seconds = (each[order[is_first]] for each in (start, stop, seconds))
     walks = Footpaths(indptr_of_rows(start, n), stop.astype(np.int32), seconds.astype(np.int32))
-    ways = StationWays(
-        is_indoors, root, links.start, links.end, -(-label_parts.ms(links.label) // 1000), walker.step_free
-    )
+    ways = StationWays(is_indoors, root, links.start, links.end, -(-label_parts.ms(links.label) // 1000), walker.rule)
     return merge_transfers(timetable, walks, ways)

@@ -37,7 +37,7 @@ from traveltime_lab.transit.pathways import (
     roots,
 )
 from traveltime_lab.transit.timetable import Timetable
-from traveltime_lab.transit.wheelchair import boarding_values, is_accepted, is_passable
+from traveltime_lab.transit.wheelchair import Rule, boarding_values, is_accepted, is_passable
 
 #: Times of pathways without traversal_time. Stairs take three times as long as level ground of the same length, as on
 #: streets (OpenTripPlanner, stairsTimeFactor); without a length, each stair counts as that many metres of level ground
@@ -55,10 +55,10 @@ _FOREVER: Final = np.int64(1 << 62) - 1
 
 
 class Walker(NamedTuple):
-    """A traveller inside stations: the walking speed in km/h, and the option `step_free` of `Transportation`."""
+    """A traveller inside stations: the walking speed in km/h, and the rule of step-free travel."""
 
     kph: float
-    step_free: str | None
+    rule: Rule | None
 
 
 class Links(NamedTuple):
@@ -136,7 +136,7 @@ class Inside:
         return arcs[::-1]
 
 
-#: By walking speed and `step_free`.
+#: By walking speed and rule.
 _INSIDE = Derived[Walker, "Inside"]("ways inside stations", kept=4)
 
 
@@ -165,14 +165,14 @@ def _searched(timetable: Timetable, walker: Walker) -> Inside:
     assert pathways is not None
     kind, parent = timetable.column("stops", "location_type"), timetable.column("stops", "parent_idx")
     every = Arcs.of(pathways, kind, parent)
-    is_open = (every.row < 0) | np.append(is_passable(pathways, walker.step_free), True)[every.row]
+    is_open = (every.row < 0) | np.append(is_passable(pathways, walker.rule), True)[every.row]
     arcs = every.take(is_open)
     of_pathways = np.append(pathway_labels(timetable, pathways, walker.kph), 0)
     labels = of_pathways[arcs.row]
     is_indoors = indoors(timetable)
     is_door = kind == ENTRANCE
-    if walker.step_free:
-        is_door &= is_accepted(boarding_values(timetable), walker.step_free)
+    if walker.rule:
+        is_door &= is_accepted(boarding_values(timetable), walker.rule)
     used = np.unique(np.concatenate([pathways.start, pathways.end]))
     doors, platforms = used[is_door[used]].astype(np.int32), np.flatnonzero(is_indoors).astype(np.int32)
     starts = np.concatenate([doors, platforms])

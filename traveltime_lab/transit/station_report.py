@@ -10,13 +10,15 @@ from typing import Any
 import numpy as np
 
 from traveltime_lab.modes.transportation import Transportation
+from traveltime_lab.streets.costs import connector_kph
 from traveltime_lab.transit.entrances import entrance_snaps
 from traveltime_lab.transit.inside import Walker, indoors, inside
 from traveltime_lab.transit.layer import TransitLayer
 from traveltime_lab.transit.pathways import ELEVATOR, ENTRANCE
-from traveltime_lab.transit.wheelchair import UNKNOWN, YES, boarding_values
+from traveltime_lab.transit.wheelchair import UNKNOWN, YES, boarding_values, rule_of
 
 _WALKING = Transportation("walking")
+_STEP_FREE = Transportation("walking", step_free="lenient")
 
 
 def access_facts(layer: TransitLayer, feed: int, facts: Mapping[str, Any]) -> dict[str, Any]:
@@ -52,7 +54,7 @@ def _stations(layer: TransitLayer, feed: int) -> dict[str, int]:
     used = np.unique(np.concatenate([pathways.start[mine], pathways.end[mine]]))
     entrances = used[timetable.column("stops", "location_type")[used] == ENTRANCE]
     doors, snaps = entrance_snaps(layer, _WALKING)
-    found = inside(layer, Walker(5.0, "lenient"))
+    found = inside(layer, Walker(connector_kph(_STEP_FREE), rule_of(_STEP_FREE)))
     assert found is not None
     platforms = np.flatnonzero(indoors(timetable) & of_feed)
     both = np.intersect1d(found.entering.end, found.leaving.start)

@@ -12,6 +12,7 @@ from traveltime_lab._arrays import BoolArray, Int32Array, Int64Array, within_row
 from traveltime_lab.errors import InputError
 from traveltime_lab.kernels.unreached import FORBIDDEN
 from traveltime_lab.transit.timetable import Timetable
+from traveltime_lab.transit.wheelchair import Rule
 
 
 class Footpaths(NamedTuple):
@@ -62,8 +63,8 @@ class StationWays(NamedTuple):
     start, stop : int32 arrays of shape (n_ways,)
         Stops between which there is a way inside, however long.
     seconds : int64 array of shape (n_ways,), s
-    step_free : str or None
-        The option of `traveltime_lab.modes.transportation.Transportation`.
+    rule : Rule or None
+        That of step-free travel.
     """
 
     is_indoors: BoolArray
@@ -71,7 +72,7 @@ class StationWays(NamedTuple):
     start: Int32Array
     stop: Int32Array
     seconds: Int64Array
-    step_free: str | None
+    rule: Rule | None
 
 
 def merge_transfers(timetable: Timetable, footpaths: Footpaths | None, ways: StationWays | None = None) -> Transfers:
@@ -152,8 +153,8 @@ def _with_ways(
     a, b = timed[:, 0], timed[:, 1]
     one, both = ways.is_indoors[a] | ways.is_indoors[b], ways.is_indoors[a] & ways.is_indoors[b]
     needs_way = both & (ways.station[a] == ways.station[b])
-    if ways.step_free:
-        needs_way |= one | (ways.step_free == "strict")
+    if ways.rule is not None:
+        needs_way |= one | (ways.rule.kind == "strict")
     held = timed.copy()
     longer = np.flatnonzero(has_way & one)
     held[longer, 3] = np.maximum(held[longer, 3], seconds[order[place[longer]]])

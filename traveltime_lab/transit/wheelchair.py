@@ -8,7 +8,7 @@ without a value have that of their station, boarding areas that of their platfor
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,12 +19,24 @@ from traveltime_lab.transit.timetable import Timetable
 
 #: Values of the columns.
 UNKNOWN, YES, NO = range(3)
-#: Slope beyond which pathways are not step-free. Source: gtfs.org/documentation/schedule/reference, max_slope of
-#: pathways.txt: the largest slope ratio for hand-propelled wheelchairs.
-STEEPEST: Final = 0.083
-#: Width in metres below which pathways are not step-free. Source: 2010 ADA Standards for Accessible Design, 403.5.1,
-#: where the clear width may be reduced to 815 mm at points.
-NARROWEST_M: Final = 0.815
+
+
+class Rule(NamedTuple):
+    """
+    The options of step-free travel of `traveltime_lab.modes.transportation.Transportation`.
+
+    Attributes
+    ----------
+    kind : {"lenient", "strict"}
+    incline : float
+        The steepest slope in per cent.
+    width_m : float
+        The smallest width in metres.
+    """
+
+    kind: str
+    incline: float
+    width_m: float
 
 
 class Ridden(NamedTuple):
@@ -42,14 +54,16 @@ class Ridden(NamedTuple):
     stops: BoolArray
 
 
-def rule_of(transportation: Transportation) -> str | None:
-    """Return the option `step_free` of a means of transportation: ``"lenient"``, ``"strict"`` or None."""
-    return transportation.step_free if isinstance(transportation.step_free, str) else None
+def rule_of(transportation: Transportation) -> Rule | None:
+    """Return the rule of a means of transportation, None if steps are no obstacle."""
+    if not isinstance(transportation.step_free, str):
+        return None
+    return Rule(transportation.step_free, transportation.incline_cap, transportation.width_cap)
 
 
-def is_accepted(values: AnyArray, step_free: str) -> BoolArray:
-    """Return whether values are accepted: only `YES` if `step_free` is ``"strict"``, all but `NO` otherwise."""
-    return np.asarray(values == YES if step_free == "strict" else values != NO)
+def is_accepted(values: AnyArray, rule: Rule) -> BoolArray:
+    """Return whether values are accepted: only `YES` by the strict rule, all but `NO` by the lenient one."""
+    return np.asarray(values == YES if rule.kind == "strict" else values != NO)
 
 
 def boarding_values(timetable: Timetable) -> Int32Array:
@@ -63,20 +77,21 @@ def boarding_values(timetable: Timetable) -> Int32Array:
     return values.astype(np.int32)
 
 
-def ridden(timetable: Timetable, step_free: str | None) -> Ridden | None:
+def ridden(timetable: Timetable, rule: Rule | None) -> Ridden | None:
     """Return the trips and stops that a traveller can use; None if steps are no obstacle, so that it is all of them."""
-    if not step_free:
+    if rule is None:
         return None
-    trips = is_accepted(timetable.column("trips", "wheelchair_accessible"), step_free)
-    return Ridden(trips, is_accepted(boarding_values(timetable), step_free))
+    trips = is_accepted(timetable.column("trips", "wheelchair_accessible"), rule)
+    return Ridden(trips, is_accepted(boarding_values(timetable), rule))
 
 
-def obstacles(pathways: Pathways, step_free: str | None) -> dict[str, BoolArray]:
+def obstacles(pathways: Pathways, rule: Rule | None) -> dict[str, BoolArray]:
     """
     Return why a traveller cannot use pathways.
 
-    What is not known is passable, as slopes and widths are only given where they are unusual. Moving walkways may be
-    inclined, which is why ``"strict"`` does not use them; OpenTripPlanner closes stairs and escalators only.
+    Pathways without a slope or a width are passable by both rules, because GTFS recommends to give them only where they
+    are unusual. Moving walkways may be inclined, which is why the strict rule does not use them; OpenTripPlanner closes
+    stairs and escalators only.
 
     Returns
     -------
@@ -84,17 +99,17 @@ def obstacles(pathways: Pathways, step_free: str | None) -> dict[str, BoolArray]
         By reason in words.
     """
     found = {"closed": pathways.is_closed}
-    if not step_free:
+    if rule is None:
         return found
     found["stairs"] = (pathways.kind == STAIRS) | ((pathways.stairs != 0) & (pathways.kind != ESCALATOR))
     found["an escalator"] = pathways.kind == ESCALATOR
-    if step_free == "strict":
+    if rule.kind == "strict":
         found["a moving walkway"] = pathways.kind == MOVING_WALKWAY
-    found[f"steeper than {STEEPEST}"] = np.abs(pathways.slope) > STEEPEST
-    found[f"narrower than {NARROWEST_M} m"] = pathways.width < NARROWEST_M
+    found[f"steeper than {rule.incline:g} %"] = np.abs(pathways.slope) * 100.0 > rule.incline
+    found[f"narrower than {rule.width_m:g} m"] = pathways.width < rule.width_m
     return found
 
 
-def is_passable(pathways: Pathways, step_free: str | None) -> BoolArray:
+def is_passable(pathways: Pathways, rule: Rule | None) -> BoolArray:
     """Return which pathways a traveller can use; see `obstacles`."""
-    return np.asarray(~np.logical_or.reduce([*obstacles(pathways, step_free).values()]))
+    return np.asarray(~np.logical_or.reduce([*obstacles(pathways, rule).values()]))

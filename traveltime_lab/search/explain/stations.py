@@ -90,7 +90,7 @@ def _said(value: int) -> str:
 def _barred(layer: TransitLayer, walker: Walker, stop: int, *, is_entering: bool) -> Iterator[tuple[int, str]]:
     """Yield the pathways on the fastest way to, or from, a platform that a walker without steps cannot reach."""
     pathways = layer.timetable.pathways
-    mine, others = inside(layer, walker), inside(layer, walker._replace(step_free=None))
+    mine, others = inside(layer, walker), inside(layer, walker._replace(rule=None))
     if pathways is None or mine is None or others is None or not mine.is_indoors[stop]:
         return
     if stop in (mine.entering.end if is_entering else mine.leaving.start):
@@ -100,7 +100,7 @@ def _barred(layer: TransitLayer, walker: Walker, stop: int, *, is_entering: bool
     if not rows.size:
         return
     best = rows[links.label[rows].argmin()]
-    reasons = obstacles(pathways, walker.step_free)
+    reasons = obstacles(pathways, walker.rule)
     for arc in others.way(int(links.start[best]), int(links.end[best])) or ():
         row = int(others.arcs.row[arc])
         if row >= 0 and any(barred[row] for barred in reasons.values()):

@@ -87,7 +87,8 @@ def by_timetable(pair: Pair, question: Question, route: RouteOf) -> Findings:
 def _add_stations(findings: Findings, pair: Pair, question: Question, route: RouteOf) -> None:
     """Add what is in the way of travellers without steps, and platforms that closed pathways cut off."""
     if rule_of(question.transportation):
-        steps = steps_in_the_way(pair, question, route(question.using(step_free=None)))
+        freer = question.using(step_free=None, max_incline=None, min_width=None)
+        steps = steps_in_the_way(pair, question, route(freer))
         if steps is not None:
             findings.add("step_free", "not_step_free", steps[0], **steps[1])
     ends = np.array([[side.lng[0], side.lat[0]] for side in (pair.origin, pair.destination)])
