@@ -400,3 +400,71 @@ def check(
         np.testing.assert_array_equal(got.to_numpy(float), wanted)
     first = expected["departure_time"]
     return first.size, int(np.isfinite(first).sum())
+
+
+@pytest.mark.parametrize("direction", ["departure_time", "arrival_time"])
+@pytest.mark.parametrize("step_free", [None, "lenient", "strict"])
+def test_all_answers_agree(tmp_path: Path, direction: str, step_free: str | None) -> None:
+    """Many places and few, many moments and one, windows, areas and sums are of the same times."""
+    trips = "route_id,service_id,trip_id,wheelchair_accessible\nR,daily,t,2\nR,daily,u,1\nR,daily,v,1"
+    network = built(tmp_path, trips=trips, more={"S": "1", "T": "1"})
+    places = at(*((x, 0) for x in range(0, 5000, 100)))
+    home = at((4000, 0)) if direction == "departure_time" else at((4100, 0))
+    means = tl.Transportation("train", walking_time=1800, direct_walking_time=600, step_free=step_free)
+    moments = pd.date_range("2026-03-03T08:09:00", periods=4, freq="1min", tz="UTC")
+    if direction == "arrival_time":
+        moments += pd.Timedelta(hours=1)
+    ends = (home, places) if direction == "departure_time" else (places, home)
+
+    def times(origins: Any, destinations: Any, moment: Any, **how: Any) -> pd.DataFrame:
+        return tl.time_filter(
+            network, origins, destinations, travel_time=3600, transportation=means, **{direction: moment}, **how
+        )
+
+    many = times(*ends, moments[0])["travel_time"].astype(float).to_numpy()
+    assert np.isfinite(many).sum() > 10
+    for k in range(0, len(places), 7):
+        one = [side if side is home else places.iloc[[k]] for side in ends]
+        np.testing.assert_array_equal(times(*one, moments[0])["travel_time"].astype(float), many[[k]])
+    each = np.stack([times(*ends, moment)["travel_time"].astype(float).to_numpy() for moment in moments])
+    together = times(*ends, list(moments))["travel_time"].astype(float).to_numpy()
+    assert sorted(together[np.isfinite(together)]) == sorted(each[np.isfinite(each)])
+    start = moments[0] if direction == "departure_time" else moments[-1]
+    window = times(*ends, start, window=240, percentiles=[100])
+    worst = np.where(np.isnan(each).any(axis=0), np.nan, each.max(axis=0))
+    column = next(name for name in window.columns if "100" in str(name))
+    np.testing.assert_array_equal(window[column].astype(float), worst)
+    area = tl.time_map(network, home, travel_time=1200, transportation=means, **{direction: moments[0]})
+    inside = area.geometry.iloc[0].buffer(0.0005).contains(places.to_numpy())
+    assert inside[many <= 1200].all()
+    assert not area.geometry.iloc[0].buffer(-0.0005).contains(places.to_numpy())[many > 1320].any()
+
+
+def test_headways_without_steps(tmp_path: Path) -> None:
+    files = {
+        "frequencies": "trip_id,start_time,end_time,headway_secs\nt,08:00:00,10:00:00,600",
+        "trips": "route_id,service_id,trip_id,wheelchair_accessible\nR,daily,t,2\nR,daily,u,1\nR,daily,v,2",
+    }
+    network = built(tmp_path, **files)
+    for headways in ("exact", "average"):
+        how = {"headways": headways, "departure_time": "2026-03-03T08:30:00"}
+        assert seconds(network, WEST, EAST, **how) < 1200
+        assert np.isnan(seconds(network, WEST, EAST, step_free="lenient", **how))
+    how = {"headways": "average", "departure_time": "2026-03-03T08:30:00", "step_free": "strict"}
+    fine = built(tmp_path, **files | {"trips": files["trips"].replace("t,2", "t,1")}, more={"S": "1", "T": "1"})
+    # Along 300 m to the elevator, and half a headway.
+    assert seconds(fine, WEST, EAST, **how) == 300 + 90 + 300 + 300
+
+
+def test_by_car_to_a_station(tmp_path: Path) -> None:
+    """Drivers park at an entrance, and walk in from there without steps if need be."""
+    network = built(tmp_path)
+    means = {"type": "driving+train", "direct_walking_time": 0, "parking_time": 60, "traffic_model": "off_peak"}
+    for step_free, words in ((None, "Enter S by north: stairs, escalator"), ("lenient", "Enter S by south: elevator")):
+        route = tl.routes(
+            network, at((0, 0)), at(EAST), departure_time="2026-03-03T07:50:00",
+            transportation={**means, "step_free": step_free},
+        )["route"].iloc[0]  # fmt: skip
+        assert [leg.mode for leg in route.legs][:3] == ["car", "parking", "walk"]
+        assert route.legs[2].directions == words
+        assert sum(leg.travel_time for leg in route.legs) == route.travel_time
