@@ -21,7 +21,8 @@ from tests.support.worlds import FRAME, at, tables
 from traveltime_lab.modes.transportation import as_transportation
 
 #: A street of 2 km at 1 m/s, and a train from the station S in the west to T in the east.
-STREETS = tables({0: (0, 0), 1: (1000, 0), 2: (5000, 0)}, [(i, i + 1, ON_FOOT) for i in range(2)])
+WITHOUT_STEPS = {**ON_FOOT, "wheelchair": "yes"}
+STREETS = tables({0: (0, 0), 1: (1000, 0), 2: (5000, 0)}, [(i, i + 1, WITHOUT_STEPS) for i in range(2)])
 PLACES = {
     "S": (1000, 200), "north": (900, 0), "south": (1200, 0), "hall": (1000, 150), "p1": (1000, 200), "p2": (1020, 200),
     "T": (4000, 0),
@@ -364,7 +365,7 @@ def test_random_stations_equal_a_plain_twin(
     if about.pathways:
         files["pathways"] = _table([*about.pathways])
     network = tl.build_network(
-        tables(nodes, [(*link, ON_FOOT) for link in links]), gtfs=feed(tmp_path, **files), timezone="UTC"
+        tables(nodes, [(*link, WITHOUT_STEPS) for link in links]), gtfs=feed(tmp_path, **files), timezone="UTC"
     )
     if about.closed:
         network = network.with_changes(tl.ClosePathway(sorted(about.closed)))
