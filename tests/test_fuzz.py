@@ -68,6 +68,23 @@ ANSWERS = {
     "Ticket",
 }
 
+#: A station with an entrance for the first stop.
+STATION = {
+    "stops": """
+        stop_id,stop_name,stop_lat,stop_lon,location_type,parent_station
+        a,Ash,0.5,0.50,0,S
+        b,Birch,0.5,0.51,0,
+        c,Cedar,0.5,0.52,0,
+        S,Station,0.5,0.50,1,
+        e,Door,0.5,0.5001,2,S
+    """,
+    "pathways": """
+        pathway_id,from_stop_id,to_stop_id,pathway_mode,is_bidirectional,traversal_time
+        stairs,e,a,2,1,20
+        lift,e,a,5,1,60
+    """,
+}
+
 
 @dataclass(eq=False)
 class World:
@@ -104,7 +121,7 @@ def make_world(folder: Path) -> World:
         *((i + 2, f"{i} {i + 20}", "highway=residential") for i in range(1, 13)),
     ]
     (folder / "town.osm").write_bytes(osm_xml(nodes, ways))
-    network = tl.build_network(folder / "town.osm", gtfs=feed(folder), timezone="UTC")
+    network = tl.build_network(folder / "town.osm", gtfs=feed(folder, **STATION), timezone="UTC")
     network.save(folder / "town.network")
     place = rasterio.Affine(0.001, 0, 0.49, 0, -0.001, 0.51)
     profile = {"driver": "GTiff", "width": 50, "height": 20, "count": 1, "dtype": "int16", "crs": "EPSG:4326"}
@@ -388,8 +405,8 @@ TARGETS = [
         "line": [(0.5, 0.5), (0.501, 0.5015)], "speeds": {"walking": 5}}, share=0.5),
     Target("RemoveRoutes", changing("RemoveRoutes"), lambda w: {"routes": "R"}, share=0.5),
     Target("RemoveStops", changing("RemoveStops"), lambda w: {"stops": "b"}, share=0.5),
-    Target("ClosePathway", changing("ClosePathway"), lambda w: {"pathways": "b"}, share=0.5),
-    Target("CloseElevator", changing("CloseElevator"), lambda w: {"elevators": "b"}, share=0.5),
+    Target("ClosePathway", changing("ClosePathway"), lambda w: {"pathways": "stairs"}, share=0.5),
+    Target("CloseElevator", changing("CloseElevator"), lambda w: {"elevators": "lift"}, share=0.5),
     Target("ScaleHeadway", changing("ScaleHeadway"), lambda w: {"route": "R", "factor": 0.5}, share=0.5),
     Target("SetHeadway", changing("SetHeadway"), lambda w: {
         "route": "R", "start": "07:00", "end": "09:00", "seconds": 600}, share=0.5),

@@ -212,7 +212,17 @@ def _make_feed(world: Path, folder: Path) -> None:
         "feed_info.txt": b"feed_publisher_name,feed_publisher_url,feed_lang\nA,http://a,en\n",
         "trips.txt": b"route_id,service_id,trip_id,shape_id,block_id\nR,daily,t,s,1\nR,daily,u,,1\n",
         "stop_times.txt": files["stop_times.txt"] + b"u,1,c,9:00:00,9:00:00\nu,2,b,,\nu,3,a,9:20:00,9:20:00\n",
-        "pathways.txt": b"pathway_id,from_stop_id,to_stop_id,pathway_mode,is_bidirectional\np,a,b,1,1\n",
+        "stops.txt": (
+            b"stop_id,stop_name,stop_lat,stop_lon,location_type,parent_station,wheelchair_boarding,level_id\n"
+            b"a,Ash,0.5,0.50,0,S,1,L\nb,Birch,0.5,0.51,0,,,\nc,Cedar,0.5,0.52,0,,2,\n"
+            b"S,Station,0.5,0.50,1,,1,\ne,Door,0.5,0.501,2,S,0,L\nn,Hall,,,3,S,,\ng,Gate,,,4,a,,\n"
+        ),
+        "levels.txt": b"level_id,level_index,level_name\nL,0,Street\n",
+        "pathways.txt": (
+            b"pathway_id,from_stop_id,to_stop_id,pathway_mode,is_bidirectional,length,traversal_time,stair_count,"
+            b"max_slope,min_width,signposted_as\np,e,n,1,1,20.5,30,,0.05,1.2,Hall\nq,n,a,5,1,,90,,,,\n"
+            b"r,e,a,2,0,,,40,,,\n"
+        ),
     }
     (folder / "feed.zip").write_bytes(mutations.zipped([*files.items()]))
     shutil.copy(world / "feed.zip", folder / "other.zip")

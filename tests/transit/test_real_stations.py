@@ -86,4 +86,5 @@ def test_500_pairs_equal_a_plain_twin_in_both_directions(city: str, step_free: s
     oracle = StationOracle(network, StationFeed.read(data(gtfs)), means, *points, when - 4000, when + 4000)
     n, n_reached = check(network, oracle, means, points, when, limit)
     assert n == 500
-    assert n_reached > 250
+    # By the strict rule few streets of the extracts are known to be step-free, and no trip in Washington.
+    assert n_reached > (250 if step_free == "lenient" else 10)

@@ -19,6 +19,8 @@ from tests.support.oracles_stations import StationFeed, StationOracle
 from tests.support.towns import ON_FOOT, clock, towns
 from tests.support.worlds import FRAME, at, tables
 from traveltime_lab.modes.transportation import as_transportation
+from traveltime_lab.readers.gtfs.feed import read_feed
+from traveltime_lab.readers.region import Region
 
 #: A street of 2 km at 1 m/s, and a train from the station S in the west to T in the east.
 WITHOUT_STEPS = {**ON_FOOT, "wheelchair": "yes"}
@@ -469,3 +471,34 @@ def test_by_car_to_a_station(tmp_path: Path) -> None:
         assert [leg.mode for leg in route.legs][:3] == ["car", "parking", "walk"]
         assert route.legs[2].directions == words
         assert sum(leg.travel_time for leg in route.legs) == route.travel_time
+
+
+def test_a_part_of_a_feed_has_whole_stations(tmp_path: Path) -> None:
+    """Entrances, and places between, belong to a station also where they are outside of the part that is read."""
+    path = stations(tmp_path)
+    whole = read_feed(path)
+    (west, east), (south, north) = FRAME.to_lnglat([950, 4100], [-100, 300])
+    part = read_feed(path, Region((west, south, east, north)))  # without the north entrance
+    assert whole.pathways is not None
+    assert part.pathways is not None
+    assert sorted(part.stops["stop_id"]) == sorted(whole.stops["stop_id"])
+    for timetable in (whole, part):
+        ids = timetable.stops["stop_id"].to_numpy(object)
+        ends = zip(ids[timetable.pathways.start], ids[timetable.pathways.end], strict=True)
+        assert dict(zip(timetable.pathways.ids, ends, strict=True))["stairs"] == ("north", "hall")
+
+
+INFO = "feed_publisher_name,feed_publisher_url,feed_lang\nAnother,https://example.org,en"
+
+
+def test_two_feeds_keep_their_pathways(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    both = [stations(tmp_path), stations(tmp_path / "other", feed_info=INFO)]
+    network = tl.build_network(STREETS, gtfs=both, timezone="UTC")
+    one = built(tmp_path)
+    for start, end in ((WEST, EAST), (EAST, WEST)):
+        assert seconds(network, start, end) == seconds(one, start, end)
+    with pytest.raises(tl.InputError, match="in several feeds"):
+        network.with_changes(tl.CloseElevator("lift"))
+    facts = network.report()["timetable"]
+    assert [each["pathways"]["platforms"] for each in facts.values()] == [2, 2]
