@@ -17,6 +17,7 @@ from traveltime_lab.network.prepared import listed
 from traveltime_lab.question import Question
 from traveltime_lab.search.explain.reasons import duration
 from traveltime_lab.search.explain.relaxations import Pair
+from traveltime_lab.search.explain.stress import in_the_way
 from traveltime_lab.search.query import transit_of
 from traveltime_lab.streets.costs import connector_kph
 from traveltime_lab.transit.inside import Inside, Walker, inside
@@ -24,7 +25,7 @@ from traveltime_lab.transit.layer import TransitLayer
 from traveltime_lab.transit.pathways import PATHWAY_WORDS
 from traveltime_lab.transit.wheelchair import boarding_values, is_accepted, obstacles, rule_of
 
-#: Obstacles that a sentence names.
+#: Platforms that a sentence names.
 _NAMED: Final = 3
 _VALUES: Final = {1: "yes", 2: "no"}
 
@@ -75,10 +76,8 @@ def steps_in_the_way(pair: Pair, question: Question, found: Route | None) -> tup
             words.append(f"the trip {leg.ride.trip_id} of {leg.way} {leg.ride.line} ({_said(int(values[0]))})")
     if not words:
         return None
-    more = (f"{len(words) - _NAMED} more",) if len(words) > _NAMED else ()
-    verb = "is" if len(words) == 1 else "are"
     return (
-        f"With steps it takes {duration(found.travel_time)}: {listed((*words[:_NAMED], *more))} {verb} in the way.",
+        f"With steps it takes {duration(found.travel_time)}: {in_the_way(words)}.",
         {"travel_time": found.travel_time, **data},
     )
 

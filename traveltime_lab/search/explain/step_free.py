@@ -66,7 +66,8 @@ def obstacles_on_route(pair: Pair, question: Question, ms: int | None, route: An
         if found is None or (ms is not None and found >= ms):
             continue
         known: Route | None = route(freer)
-        walks = [] if known is None else [leg for leg in known.legs if leg.mode == "walk"]
+        # Walks inside stations have no steps along streets.
+        walks = [] if known is None else [leg for leg in known.legs if leg.mode == "walk" and leg.steps]
         obstacles: list[dict[str, Any]] = []
         for leg in walks:
             ends = [
