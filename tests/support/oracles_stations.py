@@ -89,7 +89,7 @@ class StationFeed:
         """Return the pathways that can be used, with milliseconds; each needs a traversal_time, or a length on foot."""
         graph = nx.DiGraph()
         for row in self.pathways:
-            is_barred = row["pathway_mode"] in ("2", "4") or (row["pathway_mode"] == "3" and step_free == "strict")
+            is_barred = row["pathway_mode"] in ("2", "4")
             is_barred |= row.get("stair_count", "") not in ("", "0") and row["pathway_mode"] != "4"
             if row["pathway_id"] in self.closed or (step_free and is_barred):
                 continue

@@ -14,7 +14,7 @@ import numpy as np
 
 from traveltime_lab._arrays import AnyArray, BoolArray, Int32Array
 from traveltime_lab.modes.transportation import Transportation
-from traveltime_lab.transit.pathways import ESCALATOR, MOVING_WALKWAY, STAIRS, Pathways
+from traveltime_lab.transit.pathways import ESCALATOR, STAIRS, Pathways
 from traveltime_lab.transit.timetable import Timetable
 
 #: Values of the columns.
@@ -90,8 +90,7 @@ def obstacles(pathways: Pathways, rule: Rule | None) -> dict[str, BoolArray]:
     Return why a traveller cannot use pathways.
 
     Pathways without a slope or a width are passable by both rules, because GTFS recommends to give them only where they
-    are unusual. Moving walkways may be inclined, which is why the strict rule does not use them; OpenTripPlanner closes
-    stairs and escalators only.
+    are unusual. Moving walkways are passable, as in OpenTripPlanner and along streets.
 
     Returns
     -------
@@ -103,8 +102,6 @@ def obstacles(pathways: Pathways, rule: Rule | None) -> dict[str, BoolArray]:
         return found
     found["stairs"] = (pathways.kind == STAIRS) | ((pathways.stairs != 0) & (pathways.kind != ESCALATOR))
     found["an escalator"] = pathways.kind == ESCALATOR
-    if rule.kind == "strict":
-        found["a moving walkway"] = pathways.kind == MOVING_WALKWAY
     found[f"steeper than {rule.incline:g} %"] = np.abs(pathways.slope) * 100.0 > rule.incline
     found[f"narrower than {rule.width_m:g} m"] = pathways.width < rule.width_m
     return found
