@@ -356,7 +356,7 @@ def test_six_sentences_at_most_the_most_important_first() -> None:
     assert len(found) == 6
     for sentence, words in zip(found[2:], ("ended 150 days ago", "90 of 100", "headway", "2015-01-01"), strict=True):
         assert words in sentence
-    assert len(FINDINGS) == len(set(FINDINGS)) == 17
+    assert len(FINDINGS) == len(set(FINDINGS)) == 20
     assert verdict({}) == []
 
 
