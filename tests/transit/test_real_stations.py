@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import geopandas as gpd
 import networkx as nx
 import numpy as np
 import pytest
@@ -88,3 +89,31 @@ def test_500_pairs_equal_a_plain_twin_in_both_directions(city: str, step_free: s
     assert n == 500
     # By the strict rule few streets of the extracts are known to be step-free, and no trip in Washington.
     assert n_reached > (250 if step_free == "lenient" else 10)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("direction", ["departure_time", "arrival_time"])
+@pytest.mark.parametrize("step_free", [None, "lenient"])
+def test_routes_through_stations_are_those_of_the_matrix(direction: str, step_free: str | None) -> None:
+    """Times and lengths of 200 routes, whose legs inside stations are parts of the walk."""
+    gtfs, osm, (west, south, east, north), moment = CITIES["washington"]
+    network = tl.build_network(data(osm), gtfs=data(gtfs))
+    means = Transportation("public_transport", step_free=step_free, walking_time=1800)
+    rng = np.random.default_rng(0)
+    ends = [gpd.GeoSeries.from_xy(rng.uniform(west, east, n), rng.uniform(south, north, n), crs=4326) for n in (10, 20)]
+    when = {direction: f"{moment}Z"}
+    times = tl.time_filter(
+        network, *ends, travel_time=7200, transportation=means, properties=("travel_time", "distance"), **when
+    )
+    found = tl.routes(network, *ends, transportation=means, **when)
+    both = times.merge(found, on=["origin", "destination"], suffixes=("", "_of_route"))
+    assert len(both) == 200
+    has_route = both["route"].notna()
+    assert has_route.sum() > 150
+    for name in ("travel_time", "distance"):
+        np.testing.assert_array_equal(both[name][has_route], both[f"{name}_of_route"][has_route])
+    legs = [[leg.directions for leg in route.legs] for route in both["route"][has_route]]
+    assert sum(any(text.startswith("Enter ") for text in each) for each in legs) > 50
+    assert step_free is None or not any("stairs" in text or "escalator" in text for each in legs for text in each)
+    for route in both["route"][has_route]:
+        assert sum(leg.travel_time for leg in route.legs) == route.travel_time
