@@ -295,6 +295,14 @@ TARGETS = [
     }),
     Target("routes", public("routes"), lambda w: {**trip(w), "transportation": "walking"}),
     Target("routes, transit", public("routes"), lambda w: {**trip(w), **riding(window=1800, max_results=3)}),
+    Target("pareto_routes", public("pareto_routes"), lambda w: {**trip(w), **riding(travel_time=1800)}),
+    Target("Costs", public("Costs"), lambda w: {}),
+    *(
+        Target(f"Costs.{name}", lambda w, name=name: getattr(tl.Costs(), name), lambda w, more=more: more)
+        for name, more in (
+            ("grams_per_km", {"mode": "bus"}), ("money_per_km", {"mode": "driving"}), ("factors_frame", {})
+        )
+    ),
     Target("explain", public("explain"), lambda w: {
         "network": w.network, "origin": w.home, "destination": w.work.iloc[[0]], "travel_time": 300,
         "transportation": "walking",

@@ -73,6 +73,10 @@ CALLS: Final[dict[str, tuple[Callable[..., Any], dict[str, Any]]]] = {
     ),
     "h3_cells": (lambda n, **more: tl.h3_cells(n, FAR, **more), {**LIMITED, "resolution": 8}),
     "geohash_cells": (lambda n, **more: tl.geohash_cells(n, FAR, **more), {**LIMITED, "resolution": 6}),
+    "pareto_routes": (
+        lambda n, **more: tl.pareto_routes(n, FAR, PLACES, **more).drop(columns="route"),
+        {**LIMITED, "criteria": ["travel_time", "emissions", "rides"]},
+    ),
     "accessibility": (
         lambda n, **more: tl.accessibility(n, PLACES, PLACES, **more),
         {**LIMITED, "values": "people"},
@@ -104,6 +108,7 @@ KEYWORDS: Final[dict[str, tuple[dict[str, Any], dict[str, Any]] | Alike]] = {
     "transportation": ({}, {"transportation": "driving+train"}),
     "distance_map.transportation": ({}, {"transportation": "walking"}),
     "accessibility.transportation": ({}, {"transportation": "walking"}),
+    "pareto_routes.transportation": ({}, {"transportation": "walking"}),
     "shape_accuracy.transportation": ({}, {"transportation": "walking"}),
     "snap.transportation": ({}, {"transportation": "walking"}),
     "prepare_points.transportation": ({}, {"transportation": "walking"}),
@@ -125,6 +130,23 @@ KEYWORDS: Final[dict[str, tuple[dict[str, Any], dict[str, Any]] | Alike]] = {
     "routes.properties": ({}, {"properties": ["travel_time"]}),
     "h3_cells.properties": ({}, {"properties": ["min"]}),
     "geohash_cells.properties": ({}, {"properties": ["min"]}),
+    "costs": (
+        {"properties": ["travel_time", "emissions"]},
+        {"properties": ["travel_time", "emissions"], "costs": {"emissions": {"bus": 1, "rail": 2, "driving": 3}}},
+    ),
+    "accessibility.costs": (
+        {"max_emissions": 400},
+        {"max_emissions": 400, "costs": {"emissions": {"bus": 1, "rail": 2, "tram": 1, "subway": 1, "driving": 3}}},
+    ),
+    "pareto_routes.costs": ({}, {"costs": {"emissions": {"driving": 1, "rail": 2, "bus": 1}}}),
+    "max_emissions": ({}, {"max_emissions": 1}),
+    "max_cost": (
+        {"transportation": "cycling", "costs": {"running_cost": {"cycling": 1}, "currency": "EUR"}, "max_cost": 1e9},
+        {"transportation": "cycling", "costs": {"running_cost": {"cycling": 1}, "currency": "EUR"}, "max_cost": 0.5},
+    ),
+    "criteria": Alike("tests/search/test_pareto.py: the towns have one way"),
+    "emissions_step": Alike("tests/search/test_pareto.py: the journeys of the towns differ by more than a step"),
+    "pareto_routes.max_results": Alike("more routes than it raise an error"),
     "pairs": ({}, {"pairs": pd.DataFrame({"origin": ["far"], "destination": ["east"]})}),
     "form": ({}, {"form": "matrix"}),
     "max_results": ({"window": 1200}, {"window": 1200, "max_results": 3}),

@@ -103,6 +103,9 @@ from .maps.widget.side_by_side import (
 from .maps.widget.view import (
     TravelTimeMap as TravelTimeMap,
 )
+from .modes.costs import (
+    Costs as Costs,
+)
 from .modes.snapping import (
     Snapping as Snapping,
 )
@@ -249,6 +252,9 @@ from .search.geocoding.nominatim import (
 )
 from .search.nearest import (
     nearest as nearest,
+)
+from .search.pareto import (
+    pareto_routes as pareto_routes,
 )
 from .search.places import (
     places as places,

@@ -218,6 +218,8 @@ class Leg:
         Seconds of `travel_time` before the vehicle departs.
     ride : Ride, optional
         Trip, stops and times of a transit leg; None for other legs.
+    toll_distance : float
+        Metres of a leg by car on streets with a toll.
 
     Examples
     --------
@@ -239,6 +241,7 @@ class Leg:
     arrival_time: dt.datetime | None = None
     waiting_time: int = 0
     ride: Ride | None = None
+    toll_distance: float = 0.0
 
     @property
     def way(self) -> str:

@@ -17,6 +17,7 @@ import pandas as pd
 from traveltime_lab._checks import whole
 from traveltime_lab.errors import InputError, UnsupportedError
 from traveltime_lab.limits import MAX_WINDOW_S
+from traveltime_lab.modes.costs import Costs
 from traveltime_lab.modes.snapping import Snapping, as_snapping
 from traveltime_lab.modes.transportation import Transportation, as_transportation
 from traveltime_lab.moment_lists import Several
@@ -36,6 +37,7 @@ class Options(TypedDict, total=False):
     percents: tuple[float, ...]
     with_share: bool
     with_least: bool
+    costs: Costs | None
 
 
 class HasQuestion:
@@ -92,6 +94,8 @@ class Question:
         Percentiles over the window.
     with_share, with_least : bool
         Whether to compute the share of departures within the limit, and the least travel time, over the window.
+    costs : Costs, optional
+        Emissions and money of a kilometre; None if neither emissions nor costs are requested.
     """
 
     transportation: Transportation
@@ -104,6 +108,7 @@ class Question:
     percents: tuple[float, ...] = ()
     with_share: bool = False
     with_least: bool = True
+    costs: Costs | None = None
 
     @classmethod
     def of(
@@ -120,6 +125,7 @@ class Question:
         percents: tuple[float, ...] = (),
         with_share: bool = False,
         with_least: bool = True,
+        costs: Costs | None = None,
     ) -> Question:
         """
         Validate the arguments that all searches share.
@@ -130,7 +136,7 @@ class Question:
             Time zone of moments without one: that of the network.
         transportation, departure_time, arrival_time, snapping, window
             As users give them; see `traveltime_lab.time_filter`.
-        metric, limit, percents, with_share, with_least
+        metric, limit, percents, with_share, with_least, costs
             See `Question`.
         """
         means = as_transportation(transportation)
@@ -148,7 +154,7 @@ class Question:
         seconds = 0
         if window is not None and limit:
             seconds = whole(window, "window", 1, MAX_WINDOW_S, "seconds")
-        return cls(means, snap, moment, is_arrival, limit, seconds, metric, percents, with_share, with_least)
+        return cls(means, snap, moment, is_arrival, limit, seconds, metric, percents, with_share, with_least, costs)
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -167,6 +173,7 @@ class Question:
             "arrival_time" if self.is_arrival else "departure_time": moment,
             **({} if day is None else {WEEKDAY_MORNING.value: day.isoformat()}),
             "snapping": asdict(self.snapping),
+            **({} if self.costs is None else {"costs": asdict(self.costs)}),
         }
 
     def using(self, **options: Any) -> Question:

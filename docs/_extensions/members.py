@@ -32,6 +32,7 @@ MEMBERS: dict[str, dict[str, list[str]]] = {
         "Exports": ["code", "to_cell", "to_geojson", "to_parquet", "to_png", "to_html"],
     },
     "SideBySideMap": {"": ["state", "changes", "code"]},
+    "Costs": {"": ["grams_per_km", "money_per_km", "factors_frame"]},
     "Decay": {"": ["weights"]},
     "Explanation": {"": ["codes"]},
     "Fares": {"": ["totals"]},

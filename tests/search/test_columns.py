@@ -24,6 +24,7 @@ ASKED: dict[str, Callable[[tl.Network, gpd.GeoDataFrame], Any]] = {
     "time_filter": lambda n, p: tl.time_filter(n, p, p, properties=PROPERTIES, **WALK),
     "nearest": lambda n, p: tl.nearest(n, p, p, k=2, properties=["travel_time", "distance"], **WALK),
     "routes": lambda n, p: tl.routes(n, p, p, transportation="walking"),
+    "pareto_routes": lambda n, p: tl.pareto_routes(n, p, p, **{**WALK, "transportation": ["walking", "cycling"]}),
     "snap": lambda n, p: tl.snap(n, p),
     "time_map": lambda n, p: tl.time_map(n, p, **WALK),
     "distance_map": lambda n, p: tl.distance_map(n, p, distance=500, transportation="walking"),

@@ -25,6 +25,7 @@ ASKED: dict[str, dict[str, Any]] = {
     "h3_cells": {"travel_time": 600, "transportation": "walking", "resolution": 8},
     "geohash_cells": {"travel_time": 600, "transportation": "walking", "resolution": 6},
     "routes": {"transportation": "walking"},
+    "pareto_routes": {"travel_time": 1800, "transportation": "walking"},
     "explain": {"travel_time": 60, "transportation": "walking"},
     "nearest": {"travel_time": 3600, "transportation": "walking", "k": 2},
     "accessibility": {"travel_time": 1800, "transportation": "walking", "values": "beds"},

@@ -18,7 +18,7 @@ from traveltime_lab.server.contract import responses
 def test_rows_are_whole() -> None:
     for name, row in PROPERTIES.items():
         assert row.name == name and row.doors
-        assert (row.of is None) == (row.dtype is None)
+        assert (row.of is None and not row.is_charged) == (row.dtype is None)
         assert row.unit or row.of is None, "a number has a unit"
     assert set(wire._TAKEN_BY) <= set(PROPERTIES)
     assert [row.name for row in numbers(PROPERTIES)][:2] == ["travel_time", "distance"]

@@ -232,3 +232,15 @@ def test_where_there_are_none(tmp_path: Path, fare_door: Door) -> None:
             assert_error(door.post(path, asked), 422, 13, search_ids=["m"])
         (item,) = ok(door.get("/v4/map-info"))["maps"]
         assert item["features"]["fares"] is False
+
+
+def test_emissions_are_those_of_the_library(tmp_path: Path) -> None:
+    network = town(tmp_path)
+    how: dict[str, Any] = {"departure_time": EARLY, "transportation": "public_transport"}
+    found = tl.routes(network, PLACES.iloc[[0]], PLACES.iloc[1:], properties=["emissions"], **how)
+    for door in opened(network):
+        for path, is_matrix in (("/v4/time-filter", True), ("/v4/routes", False)):
+            body = request(is_matrix=is_matrix, properties=["travel_time", "emissions"])
+            places = ok(door.post(path, body))["results"][0]["locations"]
+            grams = {each["id"]: each["properties"][0]["emissions"] for each in places}
+            assert grams == {f"p{i + 1}": value for i, value in enumerate(found["emissions"])}

@@ -45,7 +45,7 @@ class Kind:
         """The placeholder of a value in usage lines."""
         names = self.single | self.several
         one = "TEXT" if "str" in names else "N" if "int" in names else "X" if "float" in names else "LNG,LAT"
-        one = "JSON" if names <= {"Mapping", "None"} else one
+        one = "JSON" if one == "LNG,LAT" and "Mapping" in names else one
         return f"{one},..." if self.several else one
 
 

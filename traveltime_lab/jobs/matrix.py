@@ -8,7 +8,7 @@ import datetime as dt
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
@@ -31,6 +31,7 @@ from traveltime_lab.jobs.job import (
     with_moments,
 )
 from traveltime_lab.jobs.run import run
+from traveltime_lab.modes.costs import Costs
 from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.moment_lists import NAMES
@@ -39,10 +40,11 @@ from traveltime_lab.points import PointsLike
 from traveltime_lab.question import MomentsLike
 from traveltime_lab.runtime.progress import Progress
 from traveltime_lab.search.each_moment import COLUMN, first_of, found_at, moment_column
+from traveltime_lab.search.pair_columns import sparse_table
 from traveltime_lab.search.pair_times import reachable_pairs
-from traveltime_lab.search.properties import names_for, numbers, wants_length
+from traveltime_lab.search.properties import PROPERTIES, charged, names_for, numbers
 from traveltime_lab.search.query import Query
-from traveltime_lab.search.time_filter import sparse_table, table_query
+from traveltime_lab.search.time_filter import table_query, with_properties
 from traveltime_lab.settings import one_thread
 from traveltime_lab.streets.pairs import Pairs
 from traveltime_lab.streets.snapping import Snaps
@@ -55,7 +57,8 @@ PAIRS_PER_PART: Final = 20_000_000
 _MOST_PAIRS_PER_PART: Final = 1_000_000_000
 #: Arguments in receipts. All engines give the same rows, so that the bytes must not depend on the engine.
 _REQUESTED: Final = (
-    "travel_time", "transportation", "departure_time", "arrival_time", "properties", "snapping", "window", "percentiles"
+    "travel_time", "transportation", "departure_time", "arrival_time", "properties", "costs", "snapping", "window",
+    "percentiles",
 )  # fmt: skip
 
 
@@ -75,6 +78,7 @@ def write_matrix(
     window: int | None = None,
     percentiles: Sequence[float] = (),
     engine: Literal["auto", "dijkstra", "hierarchy", "pandana"] = "auto",
+    costs: Costs | Mapping[str, Any] | None = None,
     part_size: int = PAIRS_PER_PART,
     progress: Progress = True,
     executor: Executor | None = None,
@@ -98,7 +102,10 @@ def write_matrix(
     transportation, departure_time, arrival_time, snapping, window, percentiles, engine
         As in `time_filter`.
     properties : sequence of str, default ("travel_time",)
-        Any of ``travel_time``, ``distance``, ``snap_distance`` and ``share``, as in `time_filter`.
+        Any of ``travel_time``, ``distance``, ``emissions``, ``cost``, ``snap_distance`` and ``share``, as in
+        `time_filter`.
+    costs : Costs or mapping, optional
+        As in `time_filter`.
     part_size : int, default 20,000,000
         Maximum number of pairs of a part, reachable or not; a part has one origin at least. While it is computed, a
         part takes up to 50 bytes of memory per reachable pair, once per worker.
@@ -200,7 +207,7 @@ def write_matrix(
     job = matrix_job(
         network, origins, destinations, part_size=part_size, travel_time=travel_time, transportation=transportation,
         departure_time=departure_time, arrival_time=arrival_time, properties=properties, snapping=snapping,
-        window=window, percentiles=percentiles, engine=engine,
+        window=window, percentiles=percentiles, engine=engine, costs=costs,
     )  # fmt: skip
     return run(job, path, executor, progress)
 
@@ -220,6 +227,7 @@ def matrix_frame(
     window: int | None = None,
     percentiles: Sequence[float] = (),
     engine: Literal["auto", "dijkstra", "hierarchy", "pandana"] = "auto",
+    costs: Costs | Mapping[str, Any] | None = None,
     part_size: int = PAIRS_PER_PART,
 ) -> dd.DataFrame:
     """
@@ -231,7 +239,7 @@ def matrix_frame(
         A network, or the file of a saved one, which workers open themselves. On a cluster, a path keeps the graph of
         tasks small.
     origins, destinations, travel_time, transportation, departure_time, arrival_time, properties, snapping, window, \
-percentiles, engine, part_size
+percentiles, engine, costs, part_size
         As in `write_matrix`.
 
     Returns
@@ -275,7 +283,7 @@ percentiles, engine, part_size
     job = matrix_job(
         network, origins, destinations, part_size=part_size, travel_time=travel_time, transportation=transportation,
         departure_time=departure_time, arrival_time=arrival_time, properties=properties, snapping=snapping,
-        window=window, percentiles=percentiles, engine=engine,
+        window=window, percentiles=percentiles, engine=engine, costs=costs,
     )  # fmt: skip
     # One value of the graph, which each worker gets once.
     shared = delayed(job, name=f"matrix-{job.key}", traverse=False)
@@ -317,14 +325,21 @@ def matrix_job(
     question, percents = query.question, query.percents
     starts, ends = Places.read(origins, "origins", opened), Places.read(destinations, "destinations", opened)
     columns = {"origin": (starts.label_type, ""), "destination": (ends.label_type, "")}
-    columns |= {row.name: (pa.from_numpy_dtype(row.dtype), row.unit) for row in numbers(properties)}
+    of_numbers = (row for row in PROPERTIES.values() if row in (*numbers(properties), *charged(properties)))
+    columns |= {row.name: (pa.from_numpy_dtype(row.dtype), row.unit) for row in of_numbers}
     if "snap_distance" in properties:
         columns |= {f"{end}_snap_distance": (pa.float64(), "m") for end in ("origin", "destination")}
     columns |= {f"travel_time_p{value:g}": (pa.int32(), "s") for value in percents}
     if "share" in properties:
         columns["share"] = pa.float64(), "1"
     several = {name: moments for name in NAMES if moments and question.arguments[name] is not None}
-    known = {**question.arguments, **several, "properties": properties, "percentiles": percents}
+    known = {
+        **question.arguments,
+        **several,
+        "costs": question.costs,
+        "properties": properties,
+        "percentiles": percents,
+    }
     receipt = receipt_of(
         query, "write_matrix", {name: known[name] for name in _REQUESTED}, origins=starts, destinations=ends
     )
@@ -378,7 +393,7 @@ class MatrixJob(Job):
 
     def _prepare(self, query: Query) -> tuple[Query, Snaps]:
         ends = query.snap_at(self.destinations.lng, self.destinations.lat, is_origin=False)
-        return replace(query, needs_length=wants_length(self.properties)), ends
+        return with_properties(query, self.properties), ends
 
     def chunks(self, part: int) -> Iterator[pa.Table]:
         """Yield the reachable pairs of a part, sorted by origin and destination."""

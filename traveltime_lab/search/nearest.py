@@ -12,24 +12,30 @@ import geopandas as gpd
 import numpy as np
 import pandas as pd
 
-from traveltime_lab._arrays import AnyArray, IndexArray, Int64Array
+from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray, IndexArray, Int64Array
 from traveltime_lab._checks import whole
 from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.errors import InputError, LimitError
+from traveltime_lab.kernels.unreached import UNREACHED
+from traveltime_lab.modes.costs import Costs
 from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import PointsLike, read_points
 from traveltime_lab.question import MomentsLike
-from traveltime_lab.runtime.progress import Progress, advance, check_progress, watched
+from traveltime_lab.runtime.progress import Progress, advance, check_progress, unwatched, watched
 from traveltime_lab.runtime.shared import n_moments
+from traveltime_lab.search import trip_costs
 from traveltime_lab.search.each_moment import at_each_moment
+from traveltime_lab.search.pair_columns import number_columns
+from traveltime_lab.search.pair_times import pair_times
 from traveltime_lab.search.properties import names_for
 from traveltime_lab.search.query import Query
 from traveltime_lab.search.receipts.record import with_receipt
 from traveltime_lab.search.tables import geo_frame
-from traveltime_lab.search.time_filter import number_columns, table_query
+from traveltime_lab.search.time_filter import table_query
 from traveltime_lab.streets.k_nearest import Best
+from traveltime_lab.streets.pairs import Pairs
 from traveltime_lab.streets.snapping import Snaps
 
 MAX_NEAREST: Final = 1000
@@ -54,6 +60,7 @@ def nearest(
     snapping: Snapping | Mapping[str, Any] | None = None,
     window: int | None = None,
     engine: Literal["auto", "dijkstra", "hierarchy", "pandana"] = "auto",
+    costs: Costs | Mapping[str, Any] | None = None,
     progress: Progress = False,
 ) -> gpd.GeoDataFrame:
     """
@@ -71,7 +78,9 @@ def nearest(
     transportation, departure_time, arrival_time, snapping, window, engine
         As in `time_filter`. With several moments, the first column is ``moment``.
     properties : sequence of str, default ("travel_time",)
-        ``travel_time``, and ``distance``, as in `time_filter`.
+        ``travel_time``, and any of ``distance``, ``emissions`` and ``cost``, as in `time_filter`.
+    costs : Costs or mapping, optional
+        As in `time_filter`.
     progress : bool or callable, default False
         Whether to show a progress bar, or a function that is called as ``progress(done, total)`` with numbers of pairs.
 
@@ -80,8 +89,8 @@ def nearest(
     GeoDataFrame
         `k` rows per origin, or as many as there are places if these are fewer, in the order of the origins: ``origin``
         (label), ``k`` (int32; 1 is the nearest), ``destination`` (label of the place), ``travel_time`` (Int32, s),
-        ``distance`` (Float64, m) if requested, and the place in EPSG:4326. Where fewer places are within the limit,
-        the last rows have no destination.
+        ``distance`` (Float64, m), ``emissions`` (Float64, g) and ``cost`` (Float64) if requested, and the place in
+        EPSG:4326. Where fewer places are within the limit, the last rows have no destination.
 
     Raises
     ------
@@ -116,10 +125,10 @@ def nearest(
     query, requested = table_query(
         network, travel_time=travel_time, transportation=transportation, departure_time=departure_time,
         arrival_time=arrival_time, properties=properties, snapping=snapping, window=window, engine=engine,
-        allowed=names_for("nearest"),
+        costs=costs, allowed=names_for("nearest"),
     )  # fmt: skip
     if "travel_time" not in requested:
-        msg = f"properties must be travel_time, with or without distance; got {', '.join(requested)}"
+        msg = f"properties must have travel_time, with or without others; got {', '.join(requested)}"
         raise InputError(msg)
     check_progress(progress)
     starts = read_points(origins, "origins", network.bounds)
@@ -142,6 +151,8 @@ def nearest(
         "destination": _taken(ends.index, place, is_found),
         **number_columns(labels, ~is_found, requested),
     }
+    if query.charges:
+        columns |= trip_costs.as_columns(_charges(query, snaps, place, is_found, labels.copy()))
     geometry = ends.geometry[place]
     geometry[~is_found] = None
     return geo_frame(columns, geometry, pd.RangeIndex(is_found.size))
@@ -159,6 +170,20 @@ def _nearest(
     for block in query.blocks(starts, ends, limit, engine):
         best.improve(block)
     return best.places, best.labels
+
+
+def _charges(
+    query: Query, snaps: tuple[Snaps, Snaps], place: IndexArray, is_found: BoolArray, labels: Int64Array
+) -> dict[str, FloatArray]:
+    """Return the emissions and costs of the trips to the nearest places, whose labels are changed."""
+    labels[~is_found] = UNREACHED
+    if query.transit is not None:
+        origin = np.arange(len(snaps[0])).repeat(place.size // len(snaps[0]))
+        rows = np.flatnonzero(is_found)
+        with unwatched():
+            trips = pair_times(trip_costs.in_grams(query), Pairs(*snaps, (origin[rows], place[rows])), query.limit)
+        labels[rows] = trips.labels
+    return trip_costs.of_labels(query, labels)
 
 
 def _taken(index: pd.Index, positions: AnyArray, is_there: AnyArray) -> Any:

@@ -5,17 +5,17 @@ Travel times of pairs as arrays, for `time_filter` and the HTTP service.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from traveltime_lab._arrays import AnyArray, BoolArray, Int32Array, Int64Array
+from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray, Int32Array, Int64Array
 from traveltime_lab.kernels.unreached import NEVER, UNREACHED
 from traveltime_lab.rounding import most_s
-from traveltime_lab.search import border
-from traveltime_lab.search.pairs import departures, metres_of, seconds_of
+from traveltime_lab.search import border, trip_costs
+from traveltime_lab.search.pairs import cm_of, departures, metres_of, seconds_of
 from traveltime_lab.search.query import Query
 from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets import matrix
@@ -41,6 +41,8 @@ class PairTimes:
         Percentiles and shares, if requested.
     reaches_border : bool array of shape (n_rows,), optional
         If requested; see `traveltime_lab.search.border.of_pairs`.
+    charges : dict of str to float64 array of shape (n_rows,)
+        Emissions and costs, if the query has them; NaN where they are not known.
     """
 
     pairs: Pairs
@@ -48,6 +50,7 @@ class PairTimes:
     moments: list[Any] | None
     spread: matrix.Spread | None
     reaches_border: BoolArray | None = None
+    charges: dict[str, FloatArray] = field(default_factory=dict)
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -63,9 +66,11 @@ class PairTimes:
         flags = None
         if self.reaches_border is not None:
             flags = np.concatenate([found.reaches_border for found in each if found.reaches_border is not None])
+        charges = {name: np.concatenate([found.charges[name] for found in each]) for name in self.charges}
         return PairTimes(
-            Pairs(self.pairs.starts, self.pairs.ends, (origin_of, destination_of)), labels, moments, spread, flags
-        )
+            Pairs(self.pairs.starts, self.pairs.ends, (origin_of, destination_of)), labels, moments, spread, flags,
+            charges,
+        )  # fmt: skip
 
 
 def pair_times(query: Query, pairs: Pairs, limit: int, *, n_best: int = 1, engine: str = "auto") -> PairTimes:
@@ -85,6 +90,12 @@ def pair_times(query: Query, pairs: Pairs, limit: int, *, n_best: int = 1, engin
     engine : str, default "auto"
     """
     transit = query.transit
+    if query.charges:
+        found = pair_times(replace(query, charges=()), pairs, limit, n_best=n_best, engine=engine)
+        labels = found.labels
+        if transit is not None:
+            labels = pair_times(trip_costs.in_grams(query), pairs, limit, n_best=n_best, engine=engine).labels
+        return replace(found, charges=trip_costs.of_labels(query, labels))
     if transit is None or not transit.window or not transit.with_least:
         if transit is not None and n_best > 1:
             transit.check_headways("several trips of a window")
@@ -183,6 +194,8 @@ class ReachablePairs:
         Distances; empty unless the query needs them.
     spreads : list of Spread
         Percentiles and shares; empty unless requested.
+    charges : dict of str to list of float64 arrays
+        Emissions and costs, if the query has them; NaN where they are not known.
     """
 
     starts: Snaps
@@ -192,6 +205,7 @@ class ReachablePairs:
     seconds: list[AnyArray]
     metres: list[AnyArray]
     spreads: list[matrix.Spread]
+    charges: dict[str, list[AnyArray]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         """Return the number of pairs."""
@@ -200,8 +214,9 @@ class ReachablePairs:
     def joined(self, each: Sequence[ReachablePairs]) -> ReachablePairs:
         """Return the pairs of several searches of the same points, one after the other."""
         names = ("origins", "destinations", "seconds", "metres", "spreads")
-        parts = ([part for found in each for part in getattr(found, name)] for name in names)
-        return ReachablePairs(self.starts, self.ends, *parts)
+        parts: Any = ([part for found in each for part in getattr(found, name)] for name in names)
+        charges = {name: [part for found in each for part in found.charges[name]] for name in self.charges}
+        return replace(ReachablePairs(self.starts, self.ends, *parts), charges=charges)
 
 
 def reachable_pairs(query: Query, pairs: Pairs, limit: int, *, engine: str = "auto") -> ReachablePairs:
@@ -209,6 +224,13 @@ def reachable_pairs(query: Query, pairs: Pairs, limit: int, *, engine: str = "au
     Return the reachable pairs and their travel times; see `pair_times` for the parameters.
     """
     starts, ends = pairs.starts, pairs.ends
+    if query.charges:
+        found = reachable_pairs(replace(query, charges=()), pairs, limit, engine=engine)
+        lengths = found.metres
+        if query.transit is not None:
+            lengths = reachable_pairs(trip_costs.in_grams(query), pairs, limit, engine=engine).metres
+        by_part = [trip_costs.of_lengths(query, cm_of(part)) for part in lengths]
+        return replace(found, charges={name: [part[name] for part in by_part] for name in query.charges})
     if pairs.chosen is not None:
         labels, spread, _ = _every(query, pairs, limit, engine)
         kept = np.flatnonzero(labels != UNREACHED)

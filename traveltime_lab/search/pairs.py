@@ -85,6 +85,11 @@ def metres_of(labels: Int64Array) -> FloatArray:
     return np.where(labels == UNREACHED, 0.0, label_parts.cm(labels) / 100.0)
 
 
+def cm_of(metres: FloatArray) -> Int64Array:
+    """Return the whole centimetres of distances that `metres_of` returned."""
+    return np.round(metres * 100.0).astype(np.int64)
+
+
 def reasons_of(query: Query, pairs: Pairs, is_reached: BoolArray) -> pd.Categorical:
     """Return the reason why each pair is unreachable; NA if it is reachable."""
     codes = np.full(len(pairs), -1, np.int8)

@@ -45,6 +45,8 @@ class Property:
     needs_least : bool
         Whether the property is that of the fastest trip of a window, which a search for percentiles alone does not
         find.
+    is_charged : bool
+        Whether the property follows from `traveltime_lab.Costs`; `traveltime_lab.search.trip_costs` computes it.
     """
 
     name: str
@@ -55,6 +57,7 @@ class Property:
     needs_length: bool = False
     needs_route: bool = False
     needs_least: bool = False
+    is_charged: bool = False
 
 
 _ALL: Final[frozenset[Door]] = frozenset({"pairs", "matrix", "sparse", "nearest", "write_matrix", "routes"})
@@ -75,6 +78,8 @@ PROPERTIES: Final[Mapping[str, Property]] = MappingProxyType(
             Property("distance", _ALL, "m", np.float64, _metres, needs_length=True, needs_least=True),
             Property("distance_breakdown", frozenset({"routes"})),
             Property("fares", frozenset({"routes"})),
+            Property("emissions", _ALL, "g", np.float64, needs_least=True, is_charged=True),
+            Property("cost", _ALL, "", np.float64, needs_least=True, is_charged=True),
             Property("snap_distance", _TABLES - {"matrix"}, "m"),
             Property("share", _TABLES, "1"),
             Property("on_foot", frozenset({"pairs", "routes"}), needs_route=True, needs_least=True),
@@ -94,6 +99,11 @@ def names_for(*doors: Door) -> tuple[str, ...]:
 def numbers(requested: Collection[str]) -> tuple[Property, ...]:
     """Return the properties that are computed from times and lengths."""
     return tuple(row for name, row in PROPERTIES.items() if name in requested and row.of is not None)
+
+
+def charged(requested: Collection[str]) -> tuple[Property, ...]:
+    """Return the properties that follow from the costs of a kilometre."""
+    return tuple(row for name, row in PROPERTIES.items() if name in requested and row.is_charged)
 
 
 def wants_length(requested: Collection[str]) -> bool:

@@ -13,7 +13,7 @@ import datetime as dt
 import functools
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Unpack
 
 from traveltime_lab._arrays import FloatArray, IndexArray, Int64Array
@@ -58,6 +58,11 @@ class Query(HasQuestion):
         Whether the limits of fastest routes are metres.
     needs_border : bool
         Whether a search of a timetable looks for the border of the extract, too.
+    charges : tuple of str
+        ``"emissions"`` and ``"cost"`` if they are requested, and do not need routes.
+    most : dict of str to float
+        Largest emissions and costs of the fastest trips in `blocks`; pairs with more, or without known ones, are not
+        reached.
     """
 
     network: Network
@@ -67,6 +72,8 @@ class Query(HasQuestion):
     needs_length: bool = True
     is_length: bool = False
     needs_border: bool = False
+    charges: tuple[str, ...] = ()
+    most: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
     def of(cls, question: Question, network: Network, *, check: bool = True) -> Query:
@@ -106,7 +113,10 @@ class Query(HasQuestion):
     def at_moment(self, moment: Moment) -> Query:
         """Return the query at another moment, which the timetable covers."""
         found = Query.of(replace(self.question, moment=moment), self.network, check=False)
-        return replace(found, needs_length=self.needs_length, is_length=self.is_length, needs_border=self.needs_border)
+        return replace(
+            found, needs_length=self.needs_length, is_length=self.is_length, needs_border=self.needs_border,
+            charges=self.charges,
+        )  # fmt: skip
 
     @property
     def is_in_metres(self) -> bool:
@@ -216,7 +226,9 @@ def typical_day_of(network: Network, arguments: Mapping[str, Any]) -> dt.date | 
         for value in (arguments.get("departure_time"), arguments.get("arrival_time"))
     ):
         return None
-    return network.typical_day if as_transportation(arguments["transportation"]).uses_timetable else None
+    given = arguments["transportation"]
+    several = given if isinstance(given, list | tuple) else [given]
+    return network.typical_day if any(as_transportation(each).uses_timetable for each in several) else None
 
 
 def transit_of(network: Network) -> TransitLayer:

@@ -21,6 +21,7 @@ from traveltime_lab.errors import InputError, LimitError
 from traveltime_lab.itinerary import timed, unpaid
 from traveltime_lab.kernels.unreached import UNREACHED
 from traveltime_lab.limits import MAX_RESULTS, MAX_ROUTE_TIME_S
+from traveltime_lab.modes.costs import Costs
 from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.network.network import Network
@@ -28,6 +29,7 @@ from traveltime_lab.points import PointsLike, read_points
 from traveltime_lab.question import MomentsLike
 from traveltime_lab.runtime.progress import Progress, advance, check_progress, watched
 from traveltime_lab.runtime.shared import n_moments
+from traveltime_lab.search import trip_costs
 from traveltime_lab.search.each_moment import at_each_moment
 from traveltime_lab.search.pairs import (
     chosen_pairs,
@@ -65,6 +67,7 @@ def routes(
     snapping: Snapping | Mapping[str, Any] | None = None,
     window: int | None = None,
     max_results: int = 1,
+    costs: Costs | Mapping[str, Any] | None = None,
     progress: Progress = False,
 ) -> gpd.GeoDataFrame:
     """
@@ -81,13 +84,16 @@ def routes(
         As in `time_filter`; with several moments, the first column is ``moment``. With a date, routes have departure
         and arrival times.
     properties : sequence of str, default ("travel_time", "distance", "route")
-        Any of ``travel_time``, ``distance``, ``distance_breakdown``, ``fares``, ``on_foot``, ``route`` and ``alerts``.
+        Any of ``travel_time``, ``distance``, ``distance_breakdown``, ``fares``, ``emissions``, ``cost``, ``on_foot``,
+        ``route`` and ``alerts``.
     pairs : {"all", "aligned"} or DataFrame, default "all"
         As in `time_filter`; at most 100,000 pairs.
     snapping : Snapping or mapping, optional
         Options for snapping points to streets.
     window, max_results : int, optional
         As in `time_filter`: up to five itineraries per pair in a window, one row each.
+    costs : Costs or mapping, optional
+        Emissions and money of a kilometre, for ``emissions`` and ``cost``.
     progress : bool or callable, default False
         Whether to show a progress bar, or a function that is called as ``progress(done, total)`` with numbers of
         routes.
@@ -98,9 +104,11 @@ def routes(
         One row per pair or itinerary: ``origin`` and ``destination`` (labels), ``departure_time`` and ``arrival_time``
         (in the time zone of the network, NaT without a date), ``travel_time`` (Int32, s), ``distance`` (Float64, m),
         ``distance_breakdown`` (dict of metres by mode), ``fares`` (`Fares`: the cheapest tickets; None if the feed does
-        not have them), ``on_foot`` (boolean: whether the whole route is walked), ``route`` (`Route`), ``alerts`` (tuple
-        of `Alert`: those of live updates about its rides), ``reason`` (why there is no route, NA if there is one) and
-        the line of the route in EPSG:4326. If there is no route, these values are missing or empty.
+        not have them), ``emissions`` (Float64, g of CO2e) and ``cost`` (Float64: fares, running costs and tolls), both
+        NA where a part of the route is not known, ``on_foot`` (boolean: whether the whole route is walked), ``route``
+        (`Route`), ``alerts`` (tuple of `Alert`: those of live updates about its rides), ``reason`` (why there is no
+        route, NA if there is one) and the line of the route in EPSG:4326. If there is no route, these values are
+        missing or empty.
 
     Raises
     ------
@@ -168,7 +176,10 @@ def routes(
         msg = "max_results > 1 requires window; give one, such as window=3600"
         raise InputError(msg)
     check_progress(progress)
-    query = ask(network, transportation, departure_time, arrival_time, snapping, limit=MAX_ROUTE_TIME_S, window=window)
+    query = ask(
+        network, transportation, departure_time, arrival_time, snapping, limit=MAX_ROUTE_TIME_S, window=window,
+        costs=trip_costs.requested_costs(costs, requested),
+    )  # fmt: skip
     starts = read_points(origins, "origins", network.bounds)
     ends = read_points(destinations, "destinations", network.bounds)
     chosen = chosen_pairs(pairs, starts, ends)
@@ -195,13 +206,16 @@ def routes(
     columns: dict[str, Any] = {
         "origin": starts.index.take(origin_of),
         "destination": ends.index.take(destination_of),
-        "departure_time": _moments(found, "departure_time", network.timezone),
-        "arrival_time": _moments(found, "arrival_time", network.timezone),
+        "departure_time": route_moments(found, "departure_time", network.timezone),
+        "arrival_time": route_moments(found, "arrival_time", network.timezone),
     }
+    charges = trip_costs.as_columns(trip_costs.of_routes(query, found, requested) if query.question.costs else {})
     for name in ROUTE_PROPERTIES:
         if name not in requested:
             continue
-        if PROPERTIES[name].of is not None:
+        if name in charges:
+            columns[name] = charges[name]
+        elif PROPERTIES[name].of is not None:
             columns[name] = column(PROPERTIES[name], seconds_of(labels), metres_of(labels), ~is_reached)
         elif name in ("distance_breakdown", "fares", "alerts"):
             columns[name] = _objects([None if route is None else getattr(route, name) for route in found])
@@ -257,16 +271,19 @@ def find_routes(query: Query, pairs: Pairs, *, n_best: int = 1) -> FoundRoutes:
         when = [moment or query.transit.moment for moment in moments]
     labels = np.full(len(pairs), UNREACHED, np.int64)
     found = np.full(len(pairs), None, dtype=object)
-    if query.transit is not None:
-        answers: Iterator[Found] = transit_routes(query.transit, pairs, when)
-    else:
-        answers = _street_routes(query, pairs)
-    for pair, route, label in answers:
+    for pair, route, label in found_routes(query, pairs, when):
         labels[pair], found[pair] = label, route
         advance(1)
     # Pairs without a route, and itineraries that a pair does not have.
     advance(n_pairs * n_best - int((labels != UNREACHED).sum()))
     return FoundRoutes(pairs, labels, found)
+
+
+def found_routes(query: Query, pairs: Pairs, when: Sequence[dt.datetime] | None = None) -> Iterator[Found]:
+    """Yield the routes of pairs, by timetable at moments of their own; those without a route are left out."""
+    if query.transit is not None:
+        return transit_routes(query.transit, pairs, when)
+    return _street_routes(query, pairs)
 
 
 def _street_routes(query: Query, pairs: Pairs) -> Iterator[Found]:
@@ -286,7 +303,7 @@ def _street_routes(query: Query, pairs: Pairs) -> Iterator[Found]:
 # The table ------------------------------------------------------------------------------------------------------------
 
 
-def _moments(found: AnyArray, name: str, timezone: str) -> pd.Series:
+def route_moments(found: AnyArray, name: str, timezone: str) -> pd.Series:
     """Return the departure or arrival times of routes as a column."""
     moments = [None if route is None else getattr(route, name) for route in found]
     utc = pd.Series([pd.NaT if moment is None else moment.astimezone(dt.UTC) for moment in moments])

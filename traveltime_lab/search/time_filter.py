@@ -5,7 +5,7 @@ Travel times between points (`time_filter`), and snapping of points to streets (
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, cast
 
@@ -14,23 +14,24 @@ import numpy as np
 import pandas as pd
 import shapely
 
-from traveltime_lab._arrays import AnyArray, BoolArray, Float32Array, FloatArray, Int64Array
+from traveltime_lab._arrays import Float32Array, Int64Array
 from traveltime_lab._checks import finite, items, one_of, percents_of, travel_time_s, whole
 from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.errors import InputError, LimitError, UnsupportedError
-from traveltime_lab.kernels.unreached import NEVER, UNREACHED
+from traveltime_lab.kernels.unreached import UNREACHED
 from traveltime_lab.limits import MAX_RESULTS, MAX_TRAVEL_TIME_S
+from traveltime_lab.modes.costs import Costs
 from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import Points, PointsLike, read_points
 from traveltime_lab.question import MomentLike, MomentsLike
-from traveltime_lab.rounding import whole_seconds
 from traveltime_lab.runtime.progress import Progress, check_progress, watched
 from traveltime_lab.runtime.shared import n_moments
-from traveltime_lab.search import border
+from traveltime_lab.search import border, trip_costs
 from traveltime_lab.search.each_moment import Rows, at_each_moment
-from traveltime_lab.search.pair_times import PairTimes, ReachablePairs, _joined, pair_times, poured, reachable_pairs
+from traveltime_lab.search.pair_columns import after_time, number_columns, sparse_table, spread_columns, spread_values
+from traveltime_lab.search.pair_times import PairTimes, ReachablePairs, pair_times, reachable_pairs
 from traveltime_lab.search.pairs import (
     chosen_pairs,
     metres_of,
@@ -38,14 +39,14 @@ from traveltime_lab.search.pairs import (
     reasons_of,
     seconds_of,
 )
-from traveltime_lab.search.properties import PROPERTIES, column, names_for, numbers, wants_length
+from traveltime_lab.search.properties import PROPERTIES, charged, names_for, numbers, wants_length
 from traveltime_lab.search.query import Query, ask
 from traveltime_lab.search.receipts.record import with_receipt
+from traveltime_lab.search.routes import found_routes
 from traveltime_lab.search.tables import geo_frame
 from traveltime_lab.streets import engines, matrix, paths
 from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.pairs import Pairs
-from traveltime_lab.transit.itineraries import transit_routes
 from traveltime_lab.transit.query import TransitQuery
 from traveltime_lab.transit.travel_times import direct_labels
 
@@ -74,6 +75,7 @@ def time_filter(
     max_results: int = 1,
     percentiles: Sequence[float] = (),
     engine: Literal["auto", "dijkstra", "hierarchy", "pandana"] = "auto",
+    costs: Costs | Mapping[str, Any] | None = None,
     progress: Progress = False,
 ) -> gpd.GeoDataFrame | pd.DataFrame:
     """
@@ -95,11 +97,12 @@ def time_filter(
         A list, a DatetimeIndex, or a tuple (start, end, every) without the end is up to 1500 moments; see Notes.
     properties : sequence of str, optional
         Any of ``travel_time``, ``distance`` (along the fastest route, including the walks between points and streets),
-        ``route`` (the line of the fastest route), ``snap_distance``, with a window ``share``, and with a timetable
-        ``on_foot`` (whether the whole trip is walked; ``form="pairs"`` only), ``reaches_border`` (whether a larger
-        extract may have a faster trip; ``form="pairs"`` only). With percentiles it may be empty, which saves the search
-        for the shortest travel time in the window. Default: ``("travel_time",)``, or of a matrix with percentiles none,
-        so that one percentile gives a plain matrix.
+        ``route`` (the line of the fastest route), ``emissions`` and ``cost`` (those of the fastest trip, by `costs`; a
+        cost by timetable, with tolls or ferries for ``form="pairs"`` only), ``snap_distance``, with a window ``share``,
+        and with a timetable ``on_foot`` (whether the whole trip is walked; ``form="pairs"`` only), ``reaches_border``
+        (whether a larger extract may have a faster trip; ``form="pairs"`` only). With percentiles it may be empty,
+        which saves the search for the shortest travel time in the window. Default: ``("travel_time",)``, or of a matrix
+        with percentiles none, so that one percentile gives a plain matrix.
     pairs : {"all", "aligned"} or DataFrame, default "all"
         ``"all"`` combines all origins with all destinations, ``"aligned"`` the first origin with the first destination
         and so on. A DataFrame must have the columns ``origin`` and ``destination`` with index labels.
@@ -119,6 +122,8 @@ def time_filter(
         80 % of the departures (or arrivals) in the window reach the destination, with one departure per minute.
     engine : {"auto", "dijkstra", "hierarchy", "pandana"}, default "auto"
         The algorithm to use. All return the same results.
+    costs : Costs or mapping, optional
+        Emissions and money of a kilometre, for ``emissions`` and ``cost``.
     progress : bool or callable, default False
         Whether to show a progress bar, or a function that is called as ``progress(done, total)`` with numbers of pairs.
 
@@ -126,16 +131,17 @@ def time_filter(
     -------
     GeoDataFrame or DataFrame
         ``pairs``: ``origin`` and ``destination`` (labels), ``travel_time`` (Int32, s, NA if unreachable),
-        ``distance`` (Float64, m), ``origin_snap_distance`` and ``destination_snap_distance`` (float64, m), ``reason``
-        (categorical; why the pair is unreachable, NA if it is reachable) and the geometry in EPSG:4326: the route if it
-        is among `properties`, otherwise the destination. With a window also ``departure_time`` and ``arrival_time``;
-        with percentiles one column each, such as ``travel_time_p80`` (Int32, s); with ``share`` the share of departures
-        that reach the destination (float64, 0 to 1); with ``on_foot`` whether the trip is walked (boolean, NA if
-        unreachable); with ``reaches_border`` whether a way across the border of the extract may be faster, or the only
-        one within the limit (boolean, NA if the border is not known). It is a bound: the way to the border and the way
-        from there are no longer than the travel time, whatever is in between. With a timetable, the travel time is the
-        longest of the row, and vehicles wait nowhere between the border and the end of the trip whose moment is not
-        given.
+        ``distance`` (Float64, m), ``emissions`` (Float64, g of CO2e) and ``cost`` (Float64, in the currency of `costs`
+        or of the fares), NA where a part of the trip is not known, ``origin_snap_distance`` and
+        ``destination_snap_distance`` (float64, m), ``reason`` (categorical; why the pair is unreachable, NA if it is
+        reachable) and the geometry in EPSG:4326: the route if it is among `properties`, otherwise the destination. With
+        a window also ``departure_time`` and ``arrival_time``; with percentiles one column each, such as
+        ``travel_time_p80`` (Int32, s); with ``share`` the share of departures that reach the destination (float64, 0 to
+        1); with ``on_foot`` whether the trip is walked (boolean, NA if unreachable); with ``reaches_border`` whether a
+        way across the border of the extract may be faster, or the only one within the limit (boolean, NA if the border
+        is not known). It is a bound: the way to the border and the way from there are no longer than the travel time,
+        whatever is in between. With a timetable, the travel time is the longest of the row, and vehicles wait nowhere
+        between the border and the end of the trip whose moment is not given.
         ``matrix``: float32, NaN if unreachable, with ``origins.index`` as rows and ``destinations.index`` as columns;
         if there are several properties, they are the first level of the columns.
         ``sparse``: the reachable rows of ``pairs`` without ``reason`` and geometry.
@@ -213,7 +219,7 @@ def time_filter(
     query, properties = table_query(
         network, travel_time=travel_time, transportation=transportation, departure_time=departure_time,
         arrival_time=arrival_time, properties=properties, form=form, snapping=snapping, window=window,
-        percentiles=percentiles, engine=engine,
+        percentiles=percentiles, engine=engine, costs=costs,
     )  # fmt: skip
     check_progress(progress)
     n_best = whole(max_results, "max_results", 1, MAX_RESULTS, "itineraries")
@@ -238,7 +244,10 @@ def time_filter(
     with watched(progress, n_pairs * _n_passes(query, properties, form), "Travel times", "pair"):
         if form == "matrix":
             blocks = query.blocks(snapped.starts, snapped.ends, query.limit, engine)
-            return _wide(query, properties, starts, ends, blocks)
+            grams = None
+            if query.charges and query.transit is not None:
+                grams = trip_costs.in_grams(query).blocks(snapped.starts, snapped.ends, query.limit, engine)
+            return _wide(query, properties, starts, ends, blocks, grams)
         if form == "sparse":
             reachable = reachable_pairs(query, snapped, query.limit, engine=engine)
             return cast(pd.DataFrame, _Rows(query, properties, starts, ends, reachable).answer())
@@ -264,9 +273,14 @@ class _Rows(Rows):
             return sparse_table(self.found, self.starts, self.ends, self.properties, self.query.percents)
         return _long(self.query, self.properties, self.starts, self.ends, self.found)
 
+    @property
+    def has_charges(self) -> bool:
+        """Whether emissions and costs, if requested, are found without routes."""
+        return len(self.query.charges) == len(charged(self.properties))
+
     def joined(self, each: Sequence[_Rows]) -> pd.DataFrame:
         # Streets differ by moment, and so do routes by timetable.
-        if self.query.transit is None or "route" in self.properties:
+        if self.query.transit is None or "route" in self.properties or not self.has_charges:
             tables = {number: rows.table() for number, rows in {id(rows): rows for rows in each}.items()}
             return pd.concat([tables[id(rows)] for rows in each], ignore_index=True)
         found: Any = self.found
@@ -291,19 +305,26 @@ def _long(
     pairs, labels, moments = found.pairs, found.labels, found.moments
     origin_of, destination_of = pairs.origin_of, pairs.destination_of
     lines = None
-    if query.transit is not None and "route" in properties:
-        lines = np.full(labels.size, shapely.LineString(), dtype=object)
+    charges = found.charges
+    by_route = len(charges) < len(charged(properties))
+    if by_route or (query.transit is not None and "route" in properties):
+        routes = np.full(labels.size, None, dtype=object)
         reached = np.flatnonzero(labels != UNREACHED)
         when = None if moments is None else [moments[row] for row in reached]
-        for at, route, label in transit_routes(query.transit, pairs.take(reached), when):
-            labels[reached[at]], lines[reached[at]] = label, route.geometry
+        for at, route, label in found_routes(query, pairs.take(reached), when):
+            labels[reached[at]], routes[reached[at]] = label, route
+        if query.transit is not None and "route" in properties:
+            lines = np.array([shapely.LineString() if each is None else each.geometry for each in routes], object)
+        if by_route:
+            charges = trip_costs.of_routes(query, routes, properties)
     is_reached = labels != UNREACHED
     columns: dict[str, Any] = {
         "origin": starts.index.take(origin_of),
         "destination": ends.index.take(destination_of),
     }
-    spread = {} if found.spread is None else _spread_columns(found.spread, query.percents, properties)
-    columns |= _after_time(number_columns(labels, ~is_reached, properties), spread)
+    spread = {} if found.spread is None else spread_columns(found.spread, query.percents, properties)
+    numbers_of = number_columns(labels, ~is_reached, properties) | trip_costs.as_columns(charges)
+    columns |= after_time({name: numbers_of[name] for name in PROPERTIES if name in numbers_of}, spread)
     if moments is not None:
         columns |= moment_columns(moments, seconds_of(labels), network.timezone, is_arrival=query.is_arrival)
     if "snap_distance" in properties:
@@ -337,6 +358,7 @@ def table_query(
     window: Any = None,
     percentiles: Any = (),
     engine: Any = "auto",
+    costs: Any = None,
     allowed: tuple[str, ...] = names_for(*FORMS),
 ) -> tuple[Query, tuple[str, ...]]:
     """Validate the parameters of a table of travel times: those of `time_filter`; return its query and properties."""
@@ -349,7 +371,9 @@ def table_query(
     query = ask(
         network, transportation, departure_time, arrival_time, snapping, limit=limit, window=window,
         percents=percents, with_share="share" in properties, with_least=needs_least,
+        costs=trip_costs.requested_costs(costs, properties),
     )  # fmt: skip
+    trip_costs.check_form(query, properties, form)
     if query.transit is not None:
         _check_transit_table(query.transit, properties, form, engine)
     elif "on_foot" in properties:
@@ -360,18 +384,31 @@ def table_query(
     if form != "pairs" and "route" in properties:
         msg = f"form={form!r} cannot contain routes; use form='pairs'"
         raise InputError(msg)
+    return with_properties(query, properties), properties
+
+
+def with_properties(query: Query, properties: tuple[str, ...]) -> Query:
+    """Return the query that searches what properties need."""
     # Routes by timetable come with their lengths.
     needs_length = wants_length(properties) and (query.transit is None or "route" not in properties)
+    charges = () if trip_costs.needs_routes(query, properties) else tuple(row.name for row in charged(properties))
+    needs_length |= bool(charges) and query.transit is None
     needs_border = border.COLUMN in properties and border.is_known(query)
-    return replace(query, needs_length=needs_length, needs_border=needs_border), properties
+    return replace(query, needs_length=needs_length, needs_border=needs_border, charges=charges)
 
 
 def _n_passes(query: Query, properties: tuple[str, ...], form: str) -> int:
     """Return how often a search goes over all pairs."""
     transit = query.transit
     has_departures = form == "pairs" and transit is not None and bool(transit.window) and transit.with_least
-    has_lines = form == "pairs" and "route" in properties
-    return 1 + has_lines + (has_departures and transit is not None and transit.has_spread)
+    has_lines = form == "pairs" and ("route" in properties or trip_costs.needs_routes(query, properties))
+    has_grams = transit is not None and bool(query.charges)
+    return (
+        1
+        + has_lines
+        + has_grams * (1 + has_departures)
+        + (has_departures and transit is not None and transit.has_spread)
+    )
 
 
 def _check_transit_table(query: TransitQuery, properties: tuple[str, ...], form: str, engine: str) -> None:
@@ -398,75 +435,20 @@ def _properties(properties: Any, allowed: tuple[str, ...], *, may_be_empty: bool
     return tuple(properties)
 
 
-def _spread_values(
-    spread: matrix.Spread, percents: tuple[float, ...], properties: tuple[str, ...]
-) -> dict[str, tuple[AnyArray, BoolArray]]:
-    """Return the values and the missing-value masks of percentiles, and of shares if requested, by column name."""
-    columns: dict[str, tuple[AnyArray, BoolArray]] = {}
-    for k, value in enumerate(percents):
-        ms = spread.ms[..., k].astype(np.int64)
-        columns[f"travel_time_p{value:g}"] = whole_seconds(ms).astype(np.int32), ms >= NEVER
-    if "share" in properties:
-        columns["share"] = spread.share.astype(np.float64), np.zeros(spread.share.shape, np.bool_)
-    return columns
-
-
-def _spread_columns(
-    spread: matrix.Spread, percents: tuple[float, ...], properties: tuple[str, ...]
-) -> dict[str, pd.arrays.IntegerArray | FloatArray]:
-    """Return the columns of percentiles, and of shares if requested."""
-    values = _spread_values(spread, percents, properties)
-    return {
-        name: column if name == "share" else pd.arrays.IntegerArray(np.where(is_lost, 0, column), is_lost)
-        for name, (column, is_lost) in values.items()
-    }
-
-
-def number_columns(labels: Int64Array, is_missing: BoolArray, properties: Collection[str]) -> dict[str, Any]:
-    """Return the columns of the properties that are computed from times and lengths."""
-    known = seconds_of(labels), metres_of(labels) if wants_length(properties) else None
-    return {row.name: column(row, *known, is_missing) for row in numbers(properties)}
-
-
-def _after_time(columns: dict[str, Any], spread: dict[str, Any]) -> dict[str, Any]:
-    """Return columns with those of percentiles and shares after the travel time."""
-    first = {"travel_time": columns["travel_time"]} if "travel_time" in columns else {}
-    return first | spread | columns
-
-
-def sparse_table(
-    found: ReachablePairs, starts: Points, ends: Points, properties: tuple[str, ...], percents: tuple[float, ...]
-) -> pd.DataFrame:
-    """Return the reachable pairs as a table; the arrays of a column are freed as the column is created."""
-    table: dict[str, Any] = {}
-    if "snap_distance" in properties:
-        origin_distance, destination_distance = finite(found.starts.distance_m), finite(found.ends.distance_m)
-        table["origin_snap_distance"] = poured([origin_distance[part] for part in found.origins])
-        table["destination_snap_distance"] = poured([destination_distance[part] for part in found.destinations])
-    table["origin"] = poured(found.origins, starts.index)
-    table["destination"] = poured(found.destinations, ends.index)
-    n_pairs = len(table["origin"])
-    number_rows = numbers(properties)
-    seconds = poured(found.seconds) if number_rows else np.zeros(0, np.int32)
-    metres = poured(found.metres) if wants_length(properties) else None
-    for row in number_rows:
-        table[row.name] = column(row, seconds, metres, np.zeros(n_pairs, np.bool_))
-    del seconds, metres
-    if found.spreads:
-        table |= _spread_columns(_joined(found.spreads), percents, properties)
-    order_of_columns = ("origin", "destination", *(row.name for row in number_rows), *table)
-    return pd.DataFrame({name: table[name] for name in order_of_columns if name in table}, copy=False)
-
-
 def _axis(labels: pd.Index, name: str) -> pd.Index:
     """Return labels under one name; those of several levels become tuples."""
     return (labels.to_flat_index() if isinstance(labels, pd.MultiIndex) else labels).rename(name)
 
 
 def _wide(
-    query: Query, properties: tuple[str, ...], starts: Points, ends: Points, blocks: Iterator[matrix.Block]
+    query: Query,
+    properties: tuple[str, ...],
+    starts: Points,
+    ends: Points,
+    blocks: Iterator[matrix.Block],
+    grams: Iterator[matrix.Block] | None = None,
 ) -> pd.DataFrame:
-    """Return the result for ``form="matrix"``."""
+    """Return the result for ``form="matrix"``; `grams` are the blocks of a query in grams."""
     if "snap_distance" in properties:
         msg = "form='matrix' cannot contain snap_distance; use snap() or form='pairs'"
         raise InputError(msg)
@@ -478,9 +460,12 @@ def _wide(
         values = {row.name: np.where(is_reached, row.of(*known), np.nan) for row in rows if row.of is not None}
         spread: dict[str, Any] = {}
         if block.spread is not None:
-            for name, (part, is_lost) in _spread_values(block.spread, query.percents, properties).items():
+            for name, (part, is_lost) in spread_values(block.spread, query.percents, properties).items():
                 spread[name] = np.where(is_lost, np.nan, part)
-        for name, part in _after_time(values, spread).items():
+        if query.charges:
+            values |= trip_costs.of_labels(query, block.labels if grams is None else next(grams).labels)
+            values = {name: values[name] for name in PROPERTIES if name in values}
+        for name, part in after_time(values, spread).items():
             if name not in tables:
                 tables[name] = np.empty((len(starts), len(ends)), np.float32)
             tables[name][block.rows, block.columns] = part

@@ -66,6 +66,7 @@ class _Draft:
     mode: Mode
     stretches: list[_Stretch] = field(default_factory=list)
     name: str = ""
+    toll_cm: int = 0
 
 
 #: Streets at each node, and a CSR of the open directed edges that leave each node.
@@ -92,6 +93,8 @@ class Narrator:
         t = streets.tables
         self._names = t.names
         self._is_ferry = t.uses["is_ferry"].to_numpy()
+        # Tolls are those of motor vehicles.
+        self._has_toll = t.uses["is_toll"].to_numpy() & STREET_MODES[base].has_traffic
         self._is_roundabout = t.uses["is_roundabout"].to_numpy()
 
     def legs(self, path: Path, here: FloatArray, there: FloatArray) -> tuple[Leg, ...]:
@@ -156,6 +159,7 @@ class Narrator:
                 draft.stretches[0].label += piece.label
                 draft.name = draft.name or name
             else:
+                draft.toll_cm += label_parts.cm(piece.label) * bool(self._has_toll[use])
                 self._add(draft.stretches, piece, line, name, is_roundabout=bool(self._is_roundabout[use]))
         return drafts
 
@@ -249,6 +253,7 @@ class Narrator:
             distance=metres,
             geometry=line_of([np.array(step.geometry.coords) for step in steps]),
             steps=tuple(steps),
+            toll_distance=draft.toll_cm / 100.0,
         )
 
 

@@ -346,6 +346,13 @@ class ItineraryBuilder:
         fares = None if unpaid(tuple(legs)) is None else self.fares.cheapest(paid)
         return timed(tuple(legs), moment, is_arrival=query.is_arrival, fares=fares)
 
+    def paid_rides(self, table: TripTable, journeys: Itineraries, row: int) -> list[PaidRide]:
+        """Return what the fares of an itinerary depend on, without the positions of its legs."""
+        rides = range(int(journeys.indptr[row]), int(journeys.indptr[row + 1]))
+        calls = [[(call.trip, call.first, call.last) for call in self._calls(table, journeys, ride)] for ride in rides]
+        leaves = [table.reference + round(int(journeys.departure[ride]) / 1000) for ride in rides]
+        return [PaidRide.of(self.timetable, of, (), when) for of, when in zip(calls, leaves, strict=True)]
+
     def _calls(self, table: TripTable, journeys: Itineraries, ride: int) -> list[_Calls]:
         """Return the trips of a ride in travel order, several if the vehicle continues as another."""
         t = self.timetable

@@ -175,7 +175,7 @@ class DaysField(TransitField):
         assert self.around is not None
         ports = self.graph.exit_ports() if self.is_backward else self.graph.entry_ports()
         walked = over_days.Walked(
-            ports, self.around.by_state, self.stops.on_edges, self.graph.directed, self.is_backward, self.budget_ms
+            ports, self.around.by_state, self._on_edges, self.graph.directed, self.is_backward, self.budget_ms
         )
         times, limit_ms, within_ms = self.times, self.limit_ms, most_ms(self.within_s)
         level = most_s(self.within_s)

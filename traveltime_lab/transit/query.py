@@ -88,10 +88,13 @@ class TransitQuery(HasQuestion):
     layer : TransitLayer
     question : Question
         Its moment is a date and time.
+    in_grams : bool
+        Whether the lower halves of labels are milligrams of CO2e by the costs of the question, instead of centimetres.
     """
 
     layer: TransitLayer
     question: Question
+    in_grams: bool = False
 
     @property
     def moment(self) -> dt.datetime:
@@ -141,7 +144,7 @@ class TransitQuery(HasQuestion):
 
     def asking(self, **changes: Any) -> TransitQuery:
         """Return the query with changes of its question."""
-        return TransitQuery(self.layer, replace(self.question, **changes))
+        return replace(self, question=replace(self.question, **changes))
 
     # Streets
 

@@ -308,7 +308,7 @@ def followed_to_stops(
         With all pairs of starts and stops.
     """
     far = StopLinks(np.arange(stops.size + 1), stops.astype(np.int32), np.zeros(stops.size, np.int32))
-    pairs = Pairs(starts, planned.stops.snaps.take(stops))
+    pairs = Pairs(starts, planned.stops.side(is_leaving=True).snaps.take(stops))
     no_walks = np.full(len(pairs), NEVER, np.int32)
     return _followed(planned, day, pairs, far, no_walks, moments, names, lambda _: None)
 

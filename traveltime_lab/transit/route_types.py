@@ -165,7 +165,7 @@ def ridden_routes(routes: pd.DataFrame, transportation: Transportation) -> BoolA
         return None
     is_used = is_selected(routes["group"].to_numpy(), transportation.vehicles)
     if transportation.modes:
-        is_used &= np.isin(_modes_of(routes), transportation.modes)
+        is_used &= np.isin(modes_of(routes), transportation.modes)
     return is_used
 
 
@@ -181,7 +181,7 @@ def check_modes(routes: pd.DataFrame, transportation: Transportation) -> None:
     if not transportation.modes:
         return
     kind = transportation.type
-    there = set(_modes_of(routes)[is_selected(routes["group"].to_numpy(), transportation.vehicles)])
+    there = set(modes_of(routes)[is_selected(routes["group"].to_numpy(), transportation.vehicles)])
     lost = [mode for mode in transportation.modes if mode not in there]
     if lost:
         has = f"it has {listed(mode for mode in ROUTE_MODES if mode in there)}" if there else "it has none at all"
@@ -191,7 +191,7 @@ def check_modes(routes: pd.DataFrame, transportation: Transportation) -> None:
         )
 
 
-def _modes_of(routes: pd.DataFrame) -> ObjectArray:
+def modes_of(routes: pd.DataFrame) -> ObjectArray:
     """Return the mode of each route."""
     codes, place = np.unique(routes["route_type"].to_numpy(), return_inverse=True)
     return np.array([route_mode(int(code)) for code in codes], dtype=object)[place]

@@ -33,9 +33,9 @@ from traveltime_lab.streets.local_pairs import LocalPairs, local_pairs
 from traveltime_lab.streets.pairs import Pairs
 from traveltime_lab.streets.row_search import RowSearch
 from traveltime_lab.streets.snapping import Snaps
-from traveltime_lab.transit import border
+from traveltime_lab.transit import border, emissions
 from traveltime_lab.transit.egress_side import EgressSide, egress_side
-from traveltime_lab.transit.lengths import SEARCHES_AT_ONCE, JourneyLengths, searches_of_all
+from traveltime_lab.transit.lengths import SEARCHES_AT_ONCE, searches_of_all
 from traveltime_lab.transit.query import TransitQuery
 from traveltime_lab.transit.raptor import TransitSearch
 from traveltime_lab.transit.stop_links import FEW
@@ -184,7 +184,7 @@ def _blocks_with_length(
         # A single search needs no list of links by point.
         first = search.rounds((search_links.stops, search_links.ms), moment, query.options, is_arrival=is_arrival)
     egress_links = query.links(far, is_origin=is_arrival, times=None if first is None else first.best[-1])
-    lengths = JourneyLengths.of(query, search, near, far, search_links, egress_links)
+    lengths = emissions.lengths_of(query).of(query, search, near, far, search_links, egress_links)
 
     def ride(part: slice) -> Int64Array:
         rows = np.arange(part.start, part.stop)
@@ -193,7 +193,7 @@ def _blocks_with_length(
         else:
             found = lengths.fastest(searches_of_all(rows, moment, query.options.travel_limit, len(far)))
         ms = found.ms.reshape(rows.size, len(far))
-        labels = walks.labels(part, ms)
+        labels = emissions.of_walks(query, walks.labels(part, ms))
         ridden = np.flatnonzero(ms < _ms_of(labels))
         if ridden.size:
             cm = lengths.of_journeys(found, ridden)
@@ -202,6 +202,7 @@ def _blocks_with_length(
 
     def ride_in_window(part: slice) -> Int64Array:
         labels = walks.labels(part, np.full((part.stop - part.start, len(far)), NEVER, np.int32))
+        labels = emissions.of_walks(query, labels)
         walk_ms = _ms_of(labels)
         mine = search_links.rows(part.start, part.stop)
         found, starts = search.window_best(
@@ -462,7 +463,7 @@ def window_itineraries(query: TransitQuery, pairs: Pairs, n_best: int, *, with_l
     egress_links = query.links(far, is_origin=is_arrival)
     search, options = query.search(), query.options
     begin = query.at(search)
-    walked = direct_labels(query, pairs)
+    walked = emissions.of_walks(query, direct_labels(query, pairs))
     walk_ms = _ms_of(walked)
     ms = np.full((near_of.size, n_best), NEVER, np.int64)
     starts = np.full((near_of.size, n_best), begin, np.int64)
@@ -491,7 +492,7 @@ def window_itineraries(query: TransitQuery, pairs: Pairs, n_best: int, *, with_l
         is_walked = walk_ms[pair] <= ms[pair, column]
         labels[is_walked] = walked[pair[is_walked]]
         ridden = np.flatnonzero(~is_walked)
-        lengths = JourneyLengths.of(query, search, near, far, search_links, egress_links)
+        lengths = emissions.lengths_of(query).of(query, search, near, far, search_links, egress_links)
         labels[ridden] += lengths.at_moments(
             near_of[pair[ridden]], far_of[pair[ridden]], starts[pair, column][ridden], ms[pair, column][ridden]
         )

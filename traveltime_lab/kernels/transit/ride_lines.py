@@ -297,6 +297,19 @@ def _known_place(trips, known, trip, first, last):
 
 
 @kernel
+def ride_cm(trips, known, trip, first, last):
+    """Return the centimetres of a ride on one trip; `known` is changed as by `ride_calls`."""
+    place = _known_place(trips, known, trip, first, last)
+    if place >= 0 and known.cm[place] > 0:
+        return np.int64(known.cm[place]) - 1
+    line = trip_line(trips, trip, first, last)
+    cm = line_cm(line)
+    if place >= 0 and cm < _MOST_CM:
+        known.cm[place] = cm + 1
+    return np.int64(cm)
+
+
+@kernel
 def ride_calls(trips, known, instance_trip, stay_instance, board_run, board_position, alight_run, alight_position):
     """
     Return the trips of rides, several if passengers stay seated, with the length of each.

@@ -19,6 +19,7 @@ from traveltime_lab._checks import one_of, percents_of, travel_times_s, whole
 from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.errors import InputError
 from traveltime_lab.limits import MAX_TRAVEL_TIME_S
+from traveltime_lab.modes.costs import Costs
 from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.network.network import Network
@@ -26,7 +27,7 @@ from traveltime_lab.points import PointsLike, as_table, read_points
 from traveltime_lab.question import MomentsLike
 from traveltime_lab.runtime.executors import check_executor
 from traveltime_lab.runtime.progress import Progress, check_progress, watched
-from traveltime_lab.search import border
+from traveltime_lab.search import border, trip_costs
 from traveltime_lab.search.accessibility.decay import Decay, as_decay
 from traveltime_lab.search.accessibility.measures import (
     Catchment,
@@ -82,6 +83,9 @@ def accessibility(
     arrival_time: MomentsLike = None,
     window: int | None = None,
     percentiles: Sequence[float] = (),
+    max_emissions: float | None = None,
+    max_cost: float | None = None,
+    costs: Costs | Mapping[str, Any] | None = None,
     snapping: Snapping | Mapping[str, Any] | None = None,
     progress: Progress = False,
     executor: Executor | None = None,
@@ -127,6 +131,11 @@ def accessibility(
         As in `time_filter`. Without percentiles, the travel times are the shortest ones in the window.
     percentiles : sequence of float, default ()
         As in `time_filter`. Travel times are those that the percentage of departures does not exceed.
+    max_emissions, max_cost : float, optional
+        Grams of CO2e, and money, that a trip has at most: an opportunity is in reach only if its fastest trip keeps
+        these limits, too, and both are known. Not with percentiles; a cost on streets without tolls and ferries only.
+    costs : Costs or mapping, optional
+        Emissions and money of a kilometre, for `max_emissions` and `max_cost`.
     progress : bool or callable, default False
         Whether to show a progress bar, or a function that is called as ``progress(done, total)`` with numbers of pairs.
     executor : concurrent.futures.Executor, optional
@@ -178,9 +187,11 @@ def accessibility(
 
     Notes
     -----
-    Travel times are those of `time_filter`, in whole seconds. The matrix is computed in blocks and never held as a
-    whole; floating catchment areas search it twice, the three-step method three times, unless it is small. The nearest
-    opportunities on streets are found without it where that is quicker, as in `nearest`.
+    Travel times are those of `time_filter`, in whole seconds, and so are emissions and costs: those of the fastest
+    trip. A slower trip may keep a limit that the fastest one does not; `pareto_routes` finds both. The matrix is
+    computed in blocks and never held as a whole; floating catchment areas search it twice, the three-step method three
+    times, unless it is small. The nearest opportunities on streets are found without it where that is quicker, as in
+    `nearest`.
 
     Sums are exact and rounded once: they equal `math.fsum` of the products of weights and amounts, whatever the size
     of the blocks. An opportunity that no demand reaches adds nothing to any origin.
@@ -246,10 +257,15 @@ def accessibility(
     percents = percents_of(percentiles)
     check_progress(progress)
     check_executor(executor)
+    most = trip_costs.limits_of(max_emissions, max_cost)
     query = ask(
         network, transportation, departure_time, arrival_time, snapping, limit=max(limits), window=window,
-        percents=percents, with_least=not percents,
+        percents=percents, with_least=not percents, costs=trip_costs.requested_costs(costs, most),
     )  # fmt: skip
+    trip_costs.check_form(query, most, "matrix")
+    if most and percents:
+        msg = "max_emissions and max_cost are about the fastest trip, which percentiles have not; leave one of them out"
+        raise InputError(msg)
     starts = read_points(origins, "origins", network.bounds)
     ends = read_points(opportunities, "opportunities", network.bounds)
     names, amounts = columns_of_amounts(as_table(opportunities), values, len(ends), _RESERVED)
@@ -259,10 +275,12 @@ def accessibility(
     here, there = query.snap(starts), query.snap(ends, is_origin=False)
     # People leave the origins, also to arrive at a given time; then vehicles to the border are those of any moment.
     needs_border = query.transit is not None and border.is_known(query) and not query.is_arrival
-    searched = replace(query, needs_length=False, needs_border=needs_border)
-    matrix = Matrix(searched, here, there, max(limits), max(1, len(percents)))
+    needs_length = bool(most) and query.transit is None
+    searched = replace(query, needs_length=needs_length, needs_border=needs_border)
+    matrix = Matrix(trip_costs.within(searched, most), here, there, max(limits), max(1, len(percents)))
     passes = Passes(matrix) if executor is None else PassesByWorkers(matrix, executor)
     n_passes = 1 if needed is None else 2 + _CATCHMENTS[measure].with_selection
+    n_passes *= 1 + (bool(most) and query.transit is not None)
     with watched(progress, len(starts) * len(ends) * n_passes, "Accessibility", "pair"):
         if measure == "nearest":
             found: AnyArray = nearest(passes, limits, _whole_amounts(names, amounts), rank)

@@ -20,6 +20,7 @@ from traveltime_lab._arrays import FloatArray, IndexArray, Int32Array, Int64Arra
 from traveltime_lab.kernels.unreached import NEVER, UNREACHED
 from traveltime_lab.rounding import whole_seconds
 from traveltime_lab.runtime.progress import advance
+from traveltime_lab.search import trip_costs
 from traveltime_lab.search.accessibility.decay import Decay, table_of
 from traveltime_lab.search.accessibility.exact_sums import ExactSums
 from traveltime_lab.search.query import Query
@@ -96,7 +97,7 @@ class Matrix:
             return
         keeps = again and len(self.starts) * len(self.ends) * self.n_layers <= _MOST_KEPT
         kept: list[tuple[int, TimeBlock]] = []
-        for block in self.query.blocks(self.starts, self.ends, self.limit, "auto"):
+        for block in trip_costs.blocks(self.query, self.starts, self.ends, self.limit):
             if block.to_border is not None and not self.query.is_arrival:
                 self.note(block.rows, block.to_border)
             for layer, part in self._parts(block):
@@ -113,6 +114,8 @@ class Matrix:
 
     def nearest(self, columns: IndexArray, k: int) -> tuple[IndexArray, Int64Array] | None:
         """Return the `k` nearest of some opportunities for each origin, None where a matrix is quicker."""
+        if self.query.most:
+            return None
         return self.query.nearest(self.starts, self.ends.take(columns), k, self.limit)
 
     def _parts(self, block: Block) -> Iterator[tuple[int, TimeBlock]]:

@@ -23,12 +23,14 @@ import pandas as pd
 import shapely
 
 import traveltime_lab
+from traveltime_lab.modes.costs import Costs
 from traveltime_lab.moment_lists import NAMES, are_several, resolve_several
 from traveltime_lab.moments import WEEKDAY_MORNING
 from traveltime_lab.network.attrs import LateDict
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import read_once
 from traveltime_lab.scenarios.file import to_json
+from traveltime_lab.search.properties import charged
 from traveltime_lab.search.query import typical_day_of
 from traveltime_lab.search.receipts.inputs import InputTable, input_table
 
@@ -151,6 +153,11 @@ def request_of(function: str, given: Mapping[str, Any], defaults: Mapping[str, A
             arguments.pop(name, None)
         elif name not in _NOT_KEPT:
             arguments[name] = value if type(value) in _FIXED else copy.deepcopy(value)
+    limited = any(arguments.get(name) is not None for name in ("max_emissions", "max_cost"))
+    asks = limited or "criteria" in arguments or charged(arguments.get("properties") or ())
+    if asks and arguments.get("costs", ...) is None:
+        # The factors that were used; those of later versions may differ.
+        arguments["costs"] = Costs()
     network = given["network"]
     for name in NAMES:
         if are_several(arguments.get(name)):

@@ -29,6 +29,7 @@ from traveltime_lab.search.calibration.inputs import as_observed, input_trips
 from traveltime_lab.search.calibration.trips import read_trips
 from traveltime_lab.search.cells import geohash_cells, h3_cells
 from traveltime_lab.search.nearest import nearest
+from traveltime_lab.search.pareto import pareto_routes
 from traveltime_lab.search.query import typical_day_of
 from traveltime_lab.search.receipts.digest import digest_of
 from traveltime_lab.search.receipts.inputs import InputTable, input_table, table_of
@@ -82,6 +83,7 @@ _ANSWERS: Final[Mapping[str, Callable[..., Any]]] = {
     "time_map": time_map,
     "distance_map": distance_map,
     "routes": routes,
+    "pareto_routes": pareto_routes,
     "h3_cells": h3_cells,
     "geohash_cells": geohash_cells,
     "accessibility": accessibility,

@@ -24,6 +24,7 @@ _TAKEN_BY: Final[Mapping[str, tuple[Endpoint, ...]]] = {
     "distance": ("time-filter", "time-filter/fast", "routes", "time-filter/postcodes"),
     "distance_breakdown": ("time-filter",),
     "fares": ("time-filter", "time-filter/fast", "routes"),
+    "emissions": ("time-filter", "routes"),
     "route": ("time-filter", "routes"),
     "alerts": ("time-filter", "routes"),
 }

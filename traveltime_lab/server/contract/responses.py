@@ -215,6 +215,7 @@ class RouteAlert(_Exact):
 _KINDS: Mapping[str, Any] = {
     "distance_breakdown": list[ModeDistance],
     "fares": Fares,
+    "emissions": Annotated[float, Meta(ge=0)],
     "route": RouteDescription,
     "alerts": list[RouteAlert],
 }
@@ -249,6 +250,7 @@ if TYPE_CHECKING:
 
         distance_breakdown: Any = UNSET
         fares: Any = UNSET
+        emissions: Any = UNSET
         route: Any = UNSET
         alerts: Any = UNSET
 else:

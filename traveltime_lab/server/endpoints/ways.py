@@ -18,6 +18,7 @@ from traveltime_lab._arrays import Int64Array
 from traveltime_lab.itinerary import Alert, Route
 from traveltime_lab.kernels.unreached import UNREACHED
 from traveltime_lab.limits import MAX_ROUTE_TIME_S
+from traveltime_lab.modes.costs import Costs
 from traveltime_lab.modes.table import MODES
 from traveltime_lab.rounding import half_up
 from traveltime_lab.runtime.interrupts import checkpoint
@@ -25,6 +26,7 @@ from traveltime_lab.search.pair_times import pair_times, poured, reachable_pairs
 from traveltime_lab.search.pairs import metres_of, seconds_of
 from traveltime_lab.search.properties import wants_length
 from traveltime_lab.search.routes import find_routes
+from traveltime_lab.search.trip_costs import emissions_of
 from traveltime_lab.server.contract.moments import write_moment
 from traveltime_lab.server.contract.properties import ON_THE_WIRE, number_values
 from traveltime_lab.server.contract.responses import Properties
@@ -34,6 +36,8 @@ from traveltime_lab.transit.outlines import outlines
 
 #: Places to which fares are found without routes.
 _MOST_MEASURED: Final = 2_000
+#: Factors of emissions: those with a source.
+_FACTORS: Final = Costs()
 _NOTHING: Final = np.empty(0, np.int64)
 
 
@@ -73,6 +77,9 @@ class Ways:
             known["fares"] = [UNSET if each is None else {"tickets_total": tickets_total(each)} for each in self.totals]
         if self.routes is not None and "fares" in requested:
             known["fares"] = [fares_entry(route) or UNSET for route in self.routes]
+        if self.routes is not None and "emissions" in requested:
+            grams = (emissions_of(route, _FACTORS) for route in self.routes)
+            known["emissions"] = [UNSET if each is None else each for each in grams]
         if self.routes is not None and "route" in requested:
             known["route"] = [_route(route) for route in self.routes]
         if "alerts" in requested:
@@ -114,7 +121,7 @@ def find_ways(
         return Ways(_NOTHING, _NOTHING)
     is_by_mode, is_by_timetable = "distance_breakdown" in requested, trips.query.transit is not None
     is_by_ferry = not is_by_timetable and not MODES[trips.query.transportation.type].is_on_streets
-    of_routes = {"route", "fares", "alerts"} if is_by_timetable else {"route", "fares"}
+    of_routes = {"route", "fares", "emissions", *({"alerts"} if is_by_timetable else ())}
     if limit is None or (not is_fast and not of_routes.isdisjoint(requested)) or (is_by_mode and is_by_ferry):
         return _routed(trips, limit, n_best, is_by_mode=is_by_mode)
     if is_by_timetable and (is_by_mode or n_best > 1):
