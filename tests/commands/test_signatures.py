@@ -69,7 +69,7 @@ def test_searches_that_are_no_commands_take_tables_of_results() -> None:
     """A new search with a network becomes a command, or is named here."""
     others = {
         "shape_accuracy", "prepare_points", "calibrate_speeds", "plot", "write_matrix", "write_areas", "matrix_frame",
-        "add_elevation", "add_speeds", "side_by_side", "observed_days", "pareto_routes",
+        "add_elevation", "add_speeds", "side_by_side", "observed_days",
     }  # fmt: skip
     functions = {name: getattr(tl, name) for name in tl.__all__ if inspect.isfunction(getattr(tl, name))}
     first = {name: next(iter(inspect.signature(each).parameters), "") for name, each in functions.items()}

@@ -72,18 +72,22 @@ def digests(network: tl.Network, means: tuple[str | Transportation, ...]) -> dic
 
 
 def recorded() -> dict[str, Any]:
-    """Return the digests of the samples, and the version and form of prepared values."""
-    towns = {"porto_alegre": (*MEANS, *BY_TIMETABLE), "helsinki": MEANS}
-    values = {town: digests(tl.sample_network(town), means) for town, means in towns.items()}
-    streets = tl.sample_network("helsinki").streets.tables
-    values["slopes"] = digests(tl.build_network(with_slopes(streets, 1), timezone="UTC"), MEANS[:2])
-    return {"made_with": prepared_file.MADE_WITH, "values": values}
+    """Return the fingerprints of networks, the digests of their prepared values, and the version of these."""
+    networks = {town: tl.sample_network(town) for town in ("porto_alegre", "helsinki")}
+    slopes = with_slopes(networks["helsinki"].streets.tables, 1)
+    networks["slopes"] = tl.build_network(slopes, timezone="UTC")
+    means = {"porto_alegre": (*MEANS, *BY_TIMETABLE), "helsinki": MEANS, "slopes": MEANS[:2]}
+    return {
+        "made_with": prepared_file.MADE_WITH,
+        "networks": {name: network.fingerprint for name, network in networks.items()},
+        "values": {name: digests(network, means[name]) for name, network in networks.items()},
+    }
 
 
 def test_other_values_have_another_version() -> None:
     stored, found = json.loads(STORED.read_text("utf-8")), recorded()
     version = prepared_file.VERSION
-    if stored["made_with"] == found["made_with"]:
+    if stored["made_with"] == found["made_with"] and stored["networks"] == found["networks"]:
         assert found["values"] == stored["values"], (
             f"prepared values differ from those of version {version}: raise VERSION of network/prepared_file.py, "
             "so that saved networks are prepared again, then run python -m tests.network.test_prepared_values"

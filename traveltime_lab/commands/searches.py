@@ -80,6 +80,7 @@ COMMANDS: Final = (
     _Command("distance_map", "geojson"),
     _Command("time_filter", is_points=True),
     _Command("routes", "geojson"),
+    _Command("pareto_routes", "geojson"),
     _Command("nearest", is_points=True),
     _Command("accessibility", is_points=True),
     _Command("reliability", is_points=True, geometry_of="opportunities"),

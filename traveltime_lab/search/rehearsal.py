@@ -24,6 +24,7 @@ from traveltime_lab.network.network import Network
 from traveltime_lab.search.cells import geohash_cells, h3_cells
 from traveltime_lab.search.explain.explain import explain
 from traveltime_lab.search.nearest import nearest
+from traveltime_lab.search.pareto import pareto_routes
 from traveltime_lab.search.reliability.areas import reliability_cells
 from traveltime_lab.search.reliability.reliability import reliability
 from traveltime_lab.search.routes import routes
@@ -199,6 +200,7 @@ def _transit_ways(network: Network) -> None:
             for limit in (60, 3600):
                 explain(network, _HERE, _THERE.iloc[[0]], travel_time=limit, **how)
     routes(network, _HERE, _THERE, transportation=_BY_HEADWAY, **_MOMENTS[0])
+    pareto_routes(network, _HERE, _THERE, travel_time=3600, **_MOMENTS[0])
 
 
 _PARTS: dict[str, Callable[[Network], None]] = {
