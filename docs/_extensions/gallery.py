@@ -62,7 +62,8 @@ def drawings(notebook: Any) -> dict[int, bool]:
     """
     Return the numbers of the cells that draw, and for each whether it shows the widget.
 
-    A cell draws if it calls something named ``plot``, or if it ends with one of `WIDGETS` or its variable.
+    A cell draws if it calls something named ``plot`` or ``side_by_side``, or if it ends with one of `WIDGETS` or its
+    variable.
     """
     widgets: set[str] = set()
     found: dict[int, bool] = {}
@@ -73,7 +74,7 @@ def drawings(notebook: Any) -> dict[int, bool]:
         for node in ast.walk(tree):
             if isinstance(node, ast.Assign) and _calls(node.value, *WIDGETS):
                 widgets |= {target.id for target in node.targets if isinstance(target, ast.Name)}
-            if _calls(node, "plot"):
+            if _calls(node, "plot", "side_by_side"):
                 found[number] = False
         if tree.body and isinstance(tree.body[-1], ast.Expr):
             shown = tree.body[-1].value

@@ -55,6 +55,12 @@ ASKED: dict[str, tuple[dict[str, Any], list[str]]] = {
         {"origins": "homes", "destinations": "work", "properties": ["travel_time"], "pairs": "aligned", **MORNING},
         ["--properties", "travel_time", "--pairs", "aligned", *BY_BUS],
     ),
+    "pareto_routes": (
+        {"origins": "homes", "destinations": "work", "pairs": "aligned", "travel_time": 3600,
+         "criteria": ["travel_time", "rides"], "costs": {"occupancy": 2}, **MORNING},
+        ["--pairs", "aligned", "--travel-time", "3600", "--criteria", "travel_time,rides",
+         "--costs", '{"occupancy": 2}', *BY_BUS],
+    ),
     "nearest": (
         {
             "origins": "homes", "places": "work", "travel_time": 1800, "k": 2,
