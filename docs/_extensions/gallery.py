@@ -53,6 +53,7 @@ TITLES = {
     "15-calibration": "Calibration",
     "16-study": "A whole study",
     "17-real-days": "Real days",
+    "18-step-free": "Without steps",
 }
 #: Tag of the cell whose picture is the thumbnail, if that is not the first one.
 TAG = "thumbnail"
