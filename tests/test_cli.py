@@ -161,7 +161,13 @@ def lists() -> list[tuple[str, argparse.Action]]:
 @pytest.mark.parametrize(("command", "action"), lists(), ids=lambda each: each if isinstance(each, str) else each.dest)
 def test_an_option_for_several_values_may_be_given_several_times(command: str, action: argparse.Action) -> None:
     name = action.option_strings[-1]
-    needed = {"build": ["osm", "out"]}.get(command, [])
+    over_days = ["network", "0,0", "--travel-time", "60", "--departure-time", "2026-03-03T08:00"]
+    needed = {
+        "build": ["osm", "out"],
+        "reliability": over_days,
+        "reliability-map": over_days,
+        "reliability-cells": [*over_days, "--resolution", "9"],
+    }.get(command, [])
     for _ in "ab":  # and what one call is given is not kept for the next
         options, _rest = cli._parser().parse_known_args([command, *needed, name, "one", name, "two"])
         assert getattr(options, action.dest) == ["one", "two"]

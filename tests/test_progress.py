@@ -35,6 +35,7 @@ CALLS: dict[str, tuple[dict[str, Any], int | None]] = {
     "geohash_cells": ({"origins": HOMES[:4], "resolution": 7, **FOOT}, 4),
     "nearest": ({"origins": HOMES, "places": SHOPS, "engine": "dijkstra", **FOOT}, 140),
     "routes": ({"origins": HOMES, "destinations": SHOPS, "transportation": "walking"}, 140),
+    "pareto_routes": ({"origins": HOMES, "destinations": SHOPS, **FOOT}, 140),
     "accessibility": ({"origins": HOMES, "opportunities": SHOPS, **FOOT}, 140),
     "reliability": (
         {

@@ -150,7 +150,7 @@ def test_the_only_place_is_out_of_reach(town: Network) -> None:
             {"properties": ("travel_time", "snap_distance")},
             r"properties must be one of 'travel_time', 'distance'.*; got 'snap_distance'",
         ),
-        ({"properties": "distance"}, "properties must be travel_time"),
+        ({"properties": "distance"}, "properties must have travel_time"),
         ({"engine": "magic"}, "engine must be one of"),
     ],
 )

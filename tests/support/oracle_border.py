@@ -53,7 +53,7 @@ def without_waits(query: TransitQuery, first: dict[int, float], *, is_arrival: b
 def stops_at_border(query: TransitQuery, *, is_arrival: bool) -> dict[int, float]:
     """Return the least time of each stop and the border, on foot or by a walk to a stop with a ride across it."""
     timetable, means, graph = query.layer.timetable, query.transportation.egress, query.walking
-    stops = query.stops.snaps
+    stops = query.stops.leaving.snaps
     longest = max(query.transportation.walking_time, query.transportation.transfer_walking_time)
     on_foot = border.from_points(query.layer.streets, graph, means, stops, STOP_SNAPPING, is_arrival=is_arrival)
     walks = walks_aboard(query, stops, is_arrival=is_arrival)
@@ -90,7 +90,7 @@ def of_egress_side(query: TransitQuery, points: Snaps) -> FloatArray:
     """Return the times between points of the egress side and the border, for trips whose access is on foot."""
     is_arrival = not query.is_arrival
     rides = without_waits(query, stops_at_border(query, is_arrival=is_arrival), is_arrival=is_arrival)
-    walks = walks_of(query, points, query.stops.snaps, is_arrival=is_arrival)
+    walks = walks_of(query, points, query.stops.leaving.snaps, is_arrival=is_arrival)
     on_foot = border.from_points(
         query.layer.streets, query.walking, query.transportation.egress, points, query.snapping, is_arrival=is_arrival
     )

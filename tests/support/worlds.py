@@ -145,6 +145,8 @@ def recut(tables: StreetTables, seed: int) -> StreetTables:
         restriction_indptr=np.cumsum([0, *map(len, paths)]).astype(np.int64),
         restriction_edges=np.array(list(itertools.chain(*paths)), np.int32),
         edge_stress=np.where(backwards[:, None], pairs[edge, ::-1], pairs[edge]).ravel() if t.has_stress else pairs,
+        node_step_free=of_nodes(t.node_step_free, np.zeros(len(more))) if t.has_step_free else t.node_step_free,
+        edge_step_free=t.edge_step_free[edge] if t.has_step_free else t.edge_step_free,
     )
 
 

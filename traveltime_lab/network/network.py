@@ -156,7 +156,7 @@ class Network(NetworkData):
         ...     [tl.CloseStreets(market, modes="driving", name="fair")]
         ... )
         >>> print(scenario.report()["changes"]["1. CloseStreets 'fair'"])
-        78 edges, 4.51 km, closed to driving
+        81 edges, 4.51 km, closed to driving
         """
         if self._planned is not None and self._updates is not None:
             return self._planned.with_changes(changes)._with_messages(self._updates.messages)

@@ -79,5 +79,6 @@ def sparse_table(
     table |= trip_costs.as_columns({name: poured(parts) for name, parts in found.charges.items()})
     if found.spreads:
         table |= spread_columns(_joined(found.spreads), percents, properties)
-    order_of_columns = ("origin", "destination", *(name for name in PROPERTIES if name in properties), *table)
+    of_trips = (name for name in PROPERTIES if name in properties and name != "share")
+    order_of_columns = ("origin", "destination", *of_trips, *table)
     return pd.DataFrame({name: table[name] for name in order_of_columns if name in table}, copy=False)

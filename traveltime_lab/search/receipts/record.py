@@ -154,7 +154,7 @@ def request_of(function: str, given: Mapping[str, Any], defaults: Mapping[str, A
         elif name not in _NOT_KEPT:
             arguments[name] = value if type(value) in _FIXED else copy.deepcopy(value)
     limited = any(arguments.get(name) is not None for name in ("max_emissions", "max_cost"))
-    asks = limited or "criteria" in arguments or charged(arguments.get("properties") or ())
+    asks = limited or "criteria" in arguments or charged(_names(arguments.get("properties")))
     if asks and arguments.get("costs", ...) is None:
         # The factors that were used; those of later versions may differ.
         arguments["costs"] = Costs()
@@ -166,6 +166,11 @@ def request_of(function: str, given: Mapping[str, Any], defaults: Mapping[str, A
     # The dates of a study are those of its days.
     day = None if DAYS in arguments else typical_day_of(network, arguments)
     return Request(function, arguments, tables, NetworkFacts.of(network), day)
+
+
+def _names(properties: Any) -> tuple[Any, ...]:
+    """Return the names of properties, which are any of the forms that functions take."""
+    return () if properties is None else (properties,) if isinstance(properties, str) else tuple(properties)
 
 
 def plain_argument(value: Any) -> Any:
