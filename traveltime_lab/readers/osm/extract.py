@@ -107,7 +107,7 @@ class OsmFile:
     """
 
     def __init__(self, paths: str | os.PathLike[str] | Sequence[Any], region: Region | None = None) -> None:
-        each = paths if isinstance(paths, list | tuple) else [paths]
+        each: Sequence[Any] = paths if isinstance(paths, list | tuple) else [paths]
         self.parts = [SourceFile(path) for path in each]
         self.region = region
         self.cut: cut.Cut | None = None
