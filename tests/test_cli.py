@@ -185,6 +185,17 @@ def test_module_runs_and_help_is_cheap() -> None:
     assert done.stdout.strip() == f"traveltime-lab {tl.__version__}"
 
 
+@pytest.mark.parametrize("name", ["two.osm.pbf", "TWO.OSM", "two.xml", "two.osm.gz"])
+def test_the_last_osm_file_is_not_replaced_by_the_network(
+    tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for each in ("one.osm", name):
+        (tmp_path / each).write_bytes(b"mine")
+    assert cli.main(["build", str(tmp_path / "one.osm"), str(tmp_path / name)]) == 1
+    assert "OUT, the last name, is the network to write" in capsys.readouterr().err
+    assert (tmp_path / name).read_bytes() == b"mine"
+
+
 def test_build_with_elevation(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rasterio = pytest.importorskip("rasterio")
     street = osm_xml({1: (0.5, 0.5), 2: (0.505, 0.5)}, [(1, "1 2", "highway=residential")])

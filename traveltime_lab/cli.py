@@ -334,6 +334,11 @@ def _named_loader(text: str) -> tuple[str, tuple[Path, ...], Callable[[], tl.Net
 
 
 def _build(options: argparse.Namespace) -> None:
+    if options.out.name.lower().endswith(_OSM_ENDS):
+        raise tl.InputError(
+            f"OUT, the last name, is the network to write, and {options.out} is the name of an OpenStreetMap file; "
+            "give it a name such as city.network"
+        )
     writable(options.out, what="the network", example="city.network")  # before hours of work, not after
     refuse_inputs(options.out, [*options.osm, *options.gtfs, options.changes, options.elevation])
     if options.elevation is not None:

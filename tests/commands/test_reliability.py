@@ -161,3 +161,12 @@ def test_what_is_required(archive: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert usage in capsys.readouterr().err
     assert cli.main(["reliability", "city.network", "-51.2,-30", "--archive", str(archive), *HOW]) == 1
     assert "got neither" in capsys.readouterr().err
+
+
+def test_nothing_is_written_into_the_archive(
+    archive: Path, places: tuple[Path, gpd.GeoDataFrame], capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = archive / "times.csv"
+    given = ["reliability", "city.network", str(places[0]), str(places[0]), "--archive", str(archive), *HOW]
+    assert cli.main([*given, "--out", str(out)]) == 1
+    assert "in a folder that it reads" in capsys.readouterr().err and not out.exists()

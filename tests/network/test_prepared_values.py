@@ -30,9 +30,18 @@ MEANS = (
     "driving",
     Transportation("walking", walking_speed=3.5),
     Transportation("cycling", max_stress=2),
+    Transportation("cycling", max_stress=2, push_above_stress=True),
+    Transportation("walking", step_free="lenient"),
+    Transportation("walking", step_free="strict", max_incline=9, min_width=1.2),
     Transportation("driving", include_roads=("track",)),
 )
-BY_TIMETABLE = ("public_transport", Transportation("bus", walking_speed=3.5))
+BY_TIMETABLE = (
+    "public_transport",
+    "cycling+public_transport",
+    "driving+public_transport",
+    Transportation("bus", walking_speed=3.5),
+    Transportation("train", step_free="lenient"),
+)
 
 
 def rounded(value: Any) -> Any:

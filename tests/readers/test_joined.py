@@ -142,6 +142,35 @@ def test_faults_name_their_file(town: Path, tmp_path: Path) -> None:
         tl.build_network([whole, str(whole)])
 
 
+def test_files_without_objects_have_no_streets(tmp_path: Path) -> None:
+    for name in ("one.osm.pbf", "two.osm.pbf"):
+        with osmium.SimpleWriter(str(tmp_path / name)):
+            pass
+    with pytest.raises(tl.DataError, match="has no usable streets"):
+        tl.build_network([tmp_path / "one.osm.pbf", tmp_path / "two.osm.pbf"])
+
+
+@pytest.mark.parametrize("wrong", [[], (), ["a.osm.pbf", 3], [None, "a.osm.pbf"]])
+def test_what_is_no_list_of_files(wrong: Any) -> None:
+    with pytest.raises(tl.InputError, match="osm must be a file or a list of files"):
+        tl.build_network(wrong)
+
+
+def test_copies_of_a_file_are_refused(town: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy.osm"
+    copy.write_bytes(town.read_bytes())
+    with pytest.raises(tl.InputError, match=r"osm has .*copy\.osm twice: .* are the same file; give each file once"):
+        tl.build_network([town, copy])
+
+
+def test_bounds_between_boxes(town: Path) -> None:
+    """Ways are complete, so that a file has nodes beyond its box."""
+    west, south, east, north = WHOLE
+    parts = parts_of(town, [(west, south, 0.0012, north), (0.0028, south, east, north)], [".osm.pbf"] * 2)
+    with pytest.raises(tl.DataError, match="are between the boxes of the files"):
+        read_osm(parts, region=region_of((0.0015, south, 0.0025, north)))
+
+
 def test_networks_name_all_files(town: Path) -> None:
     parts = parts_of(town, quarters((0.002, 0.002)), [".osm"] * 4)
     network = tl.build_network([str(part) for part in parts])

@@ -23,11 +23,12 @@ _PARTS: Final = {
 #: Fields that are no options: `type` is ``--transportation``, the second must have its default, and the network is that
 #: of the search.
 _NO_OPTIONS: Final = ("type", "disable_border_crossing", "network")
-#: Texts of options that must be given.
-_REQUIRED_TEXTS: Final = {
+#: Texts of options of searches over days.
+_OVER_DAYS_TEXTS: Final = {
     "departure_time": "Time of day of the departures, as ISO 8601 with any date, in the time zone of the network if it "
     "has none, or weekday_morning, which is 8:00. Given several times, or as START/END/EVERY such as "
     "2026-03-02T07:00/2026-03-02T09:00/15min, it is several departures a day.",
+    "arrival_time": "Instead of --departure-time, in the same way; weekday_morning is 9:00.",
 }
 _DATES_TEXT: Final = (
     "Days of the archive to search, such as 2026-03-02,2026-03-04, or FIRST/LAST. By default all of them."
@@ -107,8 +108,8 @@ def plain(text: str) -> str:
     return text
 
 
-def add_argument(command: Any, argument: Argument) -> None:
-    """Add an argument of a function; what is not given is left to the function."""
+def add_argument(command: Any, argument: Argument, *, is_over_days: bool = False) -> None:
+    """Add an argument of a function, also one that searches days; what is not given is left to the function."""
     name, kind = argument.name, kind_of(argument.annotation)
     if name in (*_PARTS, "network") and name != "transportation":
         return
@@ -124,7 +125,7 @@ def add_argument(command: Any, argument: Argument) -> None:
             command.add_argument(name, metavar=name.upper(), nargs="?", default=argparse.SUPPRESS, help=_POINTS_TEXT)
         return
     is_required = argument.default is REQUIRED
-    text = (is_required and _REQUIRED_TEXTS.get(name)) or _TEXTS.get(name) or plain(argument.text)
+    text = (is_over_days and _OVER_DAYS_TEXTS.get(name)) or _TEXTS.get(name) or plain(argument.text)
     if argument.default not in (REQUIRED, None, (), "", False, True):
         default = argument.default if isinstance(argument.default, tuple) else (argument.default,)
         text = f"{text} Default: {','.join(map(str, default))}."
@@ -140,7 +141,7 @@ def add_argument(command: Any, argument: Argument) -> None:
         how = {"help": how["help"], "metavar": letter}
         if argument.annotation == MOMENTS[0]:
             how["action"] = Moments
-            how["help"] += _SEVERAL if name == "departure_time" and not is_required else ""
+            how["help"] += _SEVERAL if name == "departure_time" and not is_over_days else ""
     elif name == "archive":
         how = {"help": how["help"], "metavar": "PATH", "action": "append"}
     if not argument.is_keyword:
@@ -207,15 +208,16 @@ def refuse_inputs(out: Path, inputs: Iterable[str | Path | None]) -> None:
     Raises
     ------
     InputError
-        If the file to write is one of them, also by another path.
+        If the file to write is one of them, also by another path, or in a folder that is one of them.
     """
-    for each in inputs:
+    for each in filter(None, inputs):
         try:
-            is_same = each is not None and out.samefile(each)
+            folders = out.absolute().parents if Path(each).is_dir() else ()
+            is_same = any(place.samefile(each) for place in (out, *folders) if place.exists())
         except (OSError, ValueError):  # one of them does not exist, or cannot be a path
             continue
         if is_same:
-            msg = f"{out} is a file that the command reads; give the result another name"
+            msg = f"{out} is a file that the command reads, or in a folder that it reads; give the result another name"
             raise InputError(msg)
 
 

@@ -132,12 +132,13 @@ def add_searches(commands: Any, network_of: Callable[[str], Network]) -> None:
         )
         command.add_argument("network", metavar="NETWORK", help="a saved network, an OSM file or a sample")
         take_negative_numbers(command)
+        is_over_days = any(argument.name == "days" for argument in function.arguments)
         moments = [argument for argument in function.arguments if argument.annotation in MOMENTS]
         # Options of which one excludes the others cannot be required.
         is_choice = len(moments) > 1
         moment = command.add_mutually_exclusive_group() if is_choice else command
         for argument in function.arguments:
-            add_argument(moment if argument in moments else command, argument)
+            add_argument(moment if argument in moments else command, argument, is_over_days=is_over_days)
         if points:
             add_point_options(command, min(len(points), _MOST_FILES))
         if each.form != "text":

@@ -129,10 +129,11 @@ def build_network(
     This is ``osmium extract --strategy complete_ways``, with whole lakes. Streets therefore reach beyond the bounds, up
     to the end of their way, and so does `Network.bounds`. A turn restriction with a member outside is dropped, and
     counted in the report. Memory for streets grows with the cut, not with the file, if this is a PBF file sorted by
-    type and id, as extracts are; other files also need room on disk for all their objects as text. Feeds are read as a
-    whole, so that memory for them grows with the feed. Then they lose the stops outside, and the trips with fewer than
-    two stops; other trips keep the stops within the bounds, at their times of the whole feed, also those that run by
-    headway. The report counts both (``cut``), and has the bounds and the polygon, or the hash of a long one.
+    type and id, as extracts are; other files, and several, also need room on disk for all their objects as text. Feeds
+    are read as a whole, so that memory for them grows with the feed. Then they lose the stops outside, and the trips
+    with fewer than two stops; other trips keep the stops within the bounds, at their times of the whole feed, also
+    those that run by headway. The report counts both (``cut``), and has the bounds and the polygon, or the hash of a
+    long one.
 
     The *border* is where streets may be missing: the bounds, or without them the bounding box in the header of the
     file, which are both the border if the file has a box. Streets that lead across it end somewhere beyond. A box that
@@ -192,9 +193,11 @@ def build_network(
             timetable = read_timetable(feeds, region)
             advance(_TIMETABLE)
         tables, besides = _tables_from(osm, region, advance, has_feeds=bool(feeds))
-        files = [described(path, "streets") for path in _files_of(osm)]
-        files += [described(path, "timetable") for path in feeds]
-        _check_different("gtfs", feeds, [each["sha256"] for each in files[-len(feeds) :]] if feeds else [])
+        files = []
+        for name, role, paths in (("osm", "streets", _files_of(osm)), ("gtfs", "timetable", feeds)):
+            found = [described(path, role) for path in paths]
+            _check_different(name, paths, [each["sha256"] for each in found])
+            files += found
         network = _network_of(tables, besides, files, timetable, timezone, is_left_hand)
         advance(_REST)
         for each in prepared_for:
@@ -328,7 +331,10 @@ def _read(
 
 def _files_of(osm: Any) -> list[Path]:
     """Return the paths of the files that the streets come from, none if they come from something else."""
-    if isinstance(osm, list | tuple) and osm and all(isinstance(path, str | os.PathLike) for path in osm):
+    if isinstance(osm, list | tuple) and (not osm or any(isinstance(path, str | os.PathLike) for path in osm)):
+        if not all(isinstance(path, str | os.PathLike) for path in osm) or not osm:
+            msg = f"osm must be a file or a list of files, such as ['north.osm.pbf', 'south.osm.pbf']; got {osm!r:.200}"
+            raise InputError(msg)
         return [as_path(path, "each of osm") for path in osm]
     is_file = isinstance(osm, os.PathLike) or (isinstance(osm, str) and _looks_like_path(osm))
     return [Path(osm)] if is_file else []

@@ -42,13 +42,13 @@ _OF_STREETS: Final[dict[str, Derived[Any, Any]]] = {
     "stops at own speeds": stop_links.OWN_STOPS,
 }
 #: Kinds of values that do.
-_OFSPEED_OPTIONS: Final[dict[str, Derived[Any, Any]]] = {
+_OF_SPEEDS: Final[dict[str, Derived[Any, Any]]] = {
     "labels": layer.GRAPHS,
     "labels at own speeds": layer.OWN_GRAPHS,
     "hierarchy": contraction.HIERARCHY,
     "ways to the border": border.WAYS,
 }
-KINDS: Final = _OF_STREETS | _OFSPEED_OPTIONS
+KINDS: Final = _OF_STREETS | _OF_SPEEDS
 _PLAIN: Final = Transportation("walking")
 _NAMES: Final = {kind: name for name, kind in KINDS.items()}
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from typing import Any, Final
 
 import numpy as np
@@ -20,17 +21,20 @@ from traveltime_lab._arrays import AnyArray
 from traveltime_lab.kernels.raster.surface import EdgeBoxes
 from traveltime_lab.kernels.records import Arcs
 from traveltime_lab.kernels.street.grid import Grid
+from traveltime_lab.kernels.street.road import TIME_SHIFT
 from traveltime_lab.kernels.street.ties import Parts, Places
 from traveltime_lab.kernels.transit.walks import StopsOnEdges
+from traveltime_lab.kernels.unreached import NEVER, UNREACHED
 from traveltime_lab.network.prepared import KINDS, Prepared, name_of
 from traveltime_lab.network.prepared_columns import RULES, check_kind, check_value, names_of_parts
 from traveltime_lab.runtime.memo import Use
 from traveltime_lab.streets.border import WaysThere
 from traveltime_lab.streets.contraction import Contraction, Hierarchy
+from traveltime_lab.streets.costs import CONNECTOR_KPH
 from traveltime_lab.streets.graph import Core, RoadGraph, Topology
 from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.streets.segments import SegmentIndex
-from traveltime_lab.streets.snapping import Snaps
+from traveltime_lab.streets.snapping import STOP_SNAPPING, Snaps
 from traveltime_lab.transit.layer import TransitLayer
 
 #: Prefix of the columns.
@@ -49,12 +53,13 @@ VERSION: Final = 1
 
 
 def _form() -> str:
-    """Return a digest of the kinds of values, and of the names and dtypes of their parts."""
+    """Return a digest of the kinds of values, the names and dtypes of their parts, and what their numbers mean."""
     parts = [
         (name, names_of_parts(made), [(part, rule.dtype) for part, rule in RULES[name].items()])
         for name, made in sorted(_CLASSES.items())
     ]
-    return hashlib.blake2b(repr((sorted(KINDS), parts)).encode(), digest_size=16).hexdigest()
+    constants = TIME_SHIFT, int(UNREACHED), NEVER, CONNECTOR_KPH, asdict(STOP_SNAPPING)
+    return hashlib.blake2b(repr((sorted(KINDS), parts, constants)).encode(), digest_size=16).hexdigest()
 
 
 #: Version and form of the values that are used; others in a file are ignored.

@@ -66,6 +66,8 @@ class Extent:
     @property
     def in_words(self) -> str:
         """How the border is known."""
+        if self.source == "file" and self.shape is not None:
+            return "the bounding boxes in the headers of their files"
         return _SOURCES.get(self.source, self.source)
 
     def contains(self, lng: FloatArray, lat: FloatArray) -> BoolArray:

@@ -11,6 +11,7 @@ import shapely
 
 from traveltime_lab._arrays import BoolArray, Int64Array
 from traveltime_lab.crs import wrap_degrees
+from traveltime_lab.errors import DataError
 from traveltime_lab.readers.osm.edges import Edges, Runs
 from traveltime_lab.readers.osm.extract import NodePositions
 from traveltime_lab.readers.osm.source_file import Header
@@ -56,7 +57,12 @@ def _common(region: Region, files: Any) -> Any:
     if shapely.covers(files, own):
         return region.shape
     parts = shapely.get_parts(shapely.intersection(own, files))
-    shape = shapely.union_all(parts[shapely.area(parts) > 0.0])
+    parts = parts[shapely.area(parts) > 0.0]
+    if not parts.size:
+        raise DataError(
+            f"the bounds {region} are between the boxes of the files, which have only ways across them there"
+        )
+    shape = shapely.union_all(parts)
     shapely.prepare(shape)
     return shape
 

@@ -166,7 +166,7 @@ def write_last_versions(source: Path, target: Path, deleted: Deleted, name: str)
     Parameters
     ----------
     source : Path
-        File in the format `opl.FORMAT`; not empty.
+        File in the format `opl.FORMAT`.
     target : Path
         New file in the same format.
     deleted : sequence of (int, set of (str, int, int))
@@ -180,6 +180,9 @@ def write_last_versions(source: Path, target: Path, deleted: Deleted, name: str)
     DataError
         If an object has different content twice in its last version, or several times without numbers of versions.
     """
+    if source.stat().st_size == 0:
+        target.touch()
+        return Dropped(0, 0)
     columns = _columns(source, deleted)
     order = np.lexsort((columns.version, np.abs(columns.osm_id), columns.osm_id >= 0, columns.kind))
     kind, osm_id = columns.kind[order], columns.osm_id[order]
