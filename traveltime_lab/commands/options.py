@@ -210,7 +210,9 @@ def refuse_inputs(out: Path, inputs: Iterable[str | Path | None]) -> None:
     InputError
         If the file to write is one of them, also by another path, or in a folder that is one of them.
     """
-    for each in filter(None, inputs):
+    for each in inputs:
+        if each is None or each == "":
+            continue
         try:
             folders = out.absolute().parents if Path(each).is_dir() else ()
             is_same = any(place.samefile(each) for place in (out, *folders) if place.exists())
