@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import geopandas as gpd
 import numpy as np
 import pandas as pd
 import pytest
@@ -235,6 +237,26 @@ def test_opportunities_within_limits_are_those_of_the_table(means: str, limits: 
     for origin, seconds in near["travel_time_to_opportunities"].items():
         times = table["travel_time"][kept & (table["origin"] == origin)].sort_values().tolist()
         assert (pd.isna(seconds) and len(times) < 2) or seconds == times[1]
+
+
+@pytest.mark.parametrize("asked", [{"departure_time": MOMENT}, {"arrival_time": MOMENT, "window": 60}])
+def test_blocks_of_many_points_have_their_own_emissions(asked: dict[str, Any]) -> None:
+    network, places = tl.sample_network(), tl.sample_points()
+    (west, south, east, north), rng = places.total_bounds, np.random.default_rng(1)
+    many = gpd.GeoSeries.from_xy(rng.uniform(west, east, 300), rng.uniform(south, north, 300), crs="EPSG:4326")
+    pair = (places[:4], many) if "arrival_time" in asked else (many, places[:4])
+    how: dict[str, Any] = {"travel_time": 2400, "transportation": "bus", **asked}
+    properties = ["travel_time", "emissions"]
+    matrix = tl.time_filter(network, *pair, properties=properties, form="matrix", **how)["emissions"]
+    rows = tl.time_filter(network, *pair, properties=properties, form="sparse", **how)
+    expected = rows.pivot_table(index="origin", columns="destination", values="emissions")
+    expected = expected.reindex(index=matrix.index, columns=matrix.columns)
+    np.testing.assert_allclose(matrix.to_numpy(), expected.to_numpy(np.float64), rtol=1e-6)
+    counts = (expected <= 300).sum(axis=1).to_list()
+    with ThreadPoolExecutor(2) as executor:
+        for more in ({}, {"executor": executor}):
+            found = tl.accessibility(network, *pair, max_emissions=300, **how, **more)
+            assert found["opportunities"].to_list() == counts
 
 
 def test_limits_that_cannot_be_kept_are_refused() -> None:

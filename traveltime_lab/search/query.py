@@ -115,7 +115,7 @@ class Query(HasQuestion):
         found = Query.of(replace(self.question, moment=moment), self.network, check=False)
         return replace(
             found, needs_length=self.needs_length, is_length=self.is_length, needs_border=self.needs_border,
-            charges=self.charges,
+            charges=self.charges, most=self.most,
         )  # fmt: skip
 
     @property

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import shapely
 
-from traveltime_lab._arrays import Float32Array, Int64Array
+from traveltime_lab._arrays import Float32Array, FloatArray, Int64Array
 from traveltime_lab._checks import finite, items, one_of, percents_of, travel_time_s, whole
 from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.errors import InputError, LimitError, UnsupportedError
@@ -243,11 +243,8 @@ def time_filter(
     snapped = Pairs(query.snap(starts), query.snap(ends, is_origin=False), chosen)
     with watched(progress, n_pairs * _n_passes(query, properties, form), "Travel times", "pair"):
         if form == "matrix":
-            blocks = query.blocks(snapped.starts, snapped.ends, query.limit, engine)
-            grams = None
-            if query.charges and query.transit is not None:
-                grams = trip_costs.in_grams(query).blocks(snapped.starts, snapped.ends, query.limit, engine)
-            return _wide(query, properties, starts, ends, blocks, grams)
+            blocks = trip_costs.charged_blocks(query, snapped.starts, snapped.ends, query.limit, engine)
+            return _wide(query, properties, starts, ends, blocks)
         if form == "sparse":
             reachable = reachable_pairs(query, snapped, query.limit, engine=engine)
             return cast(pd.DataFrame, _Rows(query, properties, starts, ends, reachable).answer())
@@ -445,16 +442,15 @@ def _wide(
     properties: tuple[str, ...],
     starts: Points,
     ends: Points,
-    blocks: Iterator[matrix.Block],
-    grams: Iterator[matrix.Block] | None = None,
+    blocks: Iterator[tuple[matrix.Block, dict[str, FloatArray]]],
 ) -> pd.DataFrame:
-    """Return the result for ``form="matrix"``; `grams` are the blocks of a query in grams."""
+    """Return the result for ``form="matrix"``."""
     if "snap_distance" in properties:
         msg = "form='matrix' cannot contain snap_distance; use snap() or form='pairs'"
         raise InputError(msg)
     rows, has_length = numbers(properties), wants_length(properties)
     tables: dict[str, Float32Array] = {}
-    for block in blocks:
+    for block, charges in blocks:
         is_reached = block.labels != UNREACHED
         known = seconds_of(block.labels), metres_of(block.labels) if has_length else None
         values = {row.name: np.where(is_reached, row.of(*known), np.nan) for row in rows if row.of is not None}
@@ -463,7 +459,7 @@ def _wide(
             for name, (part, is_lost) in spread_values(block.spread, query.percents, properties).items():
                 spread[name] = np.where(is_lost, np.nan, part)
         if query.charges:
-            values |= trip_costs.of_labels(query, block.labels if grams is None else next(grams).labels)
+            values |= charges
             values = {name: values[name] for name in PROPERTIES if name in values}
         for name, part in after_time(values, spread).items():
             if name not in tables:

@@ -85,7 +85,7 @@ def in_grams(query: Query) -> Query:
     """Return the query by timetable whose lengths are milligrams of CO2e."""
     assert query.transit is not None
     asking = query.transit.asking(percents=(), with_share=False, with_least=True)
-    return replace(query, transit=replace(asking, in_grams=True), needs_length=True, charges=())
+    return replace(query, transit=replace(asking, in_grams=True), needs_length=True, needs_border=False, charges=())
 
 
 def of_lengths(query: Query, lengths: Int64Array) -> dict[str, FloatArray]:
@@ -146,15 +146,38 @@ def blocks(query: Query, starts: Snaps, ends: Snaps, limit: int) -> Iterator[Blo
     limit : int
         Maximum travel time in seconds.
     """
-    found = query.blocks(starts, ends, limit, "auto")
     if not query.most:
-        yield from found
+        yield from query.blocks(starts, ends, limit, "auto")
         return
-    grams = None if query.transit is None else in_grams(query).blocks(starts, ends, limit, "auto")
-    for block in found:
-        charges = of_labels(query, block.labels if grams is None else next(grams).labels)
+    for block, charges in charged_blocks(query, starts, ends, limit, "auto"):
         is_kept = np.logical_and.reduce([charges[name] <= most for name, most in query.most.items()])
         yield replace(block, labels=np.where(is_kept, block.labels, UNREACHED))
+
+
+def charged_blocks(
+    query: Query, starts: Snaps, ends: Snaps, limit: int, engine: str
+) -> Iterator[tuple[Block, dict[str, FloatArray]]]:
+    """
+    Yield the blocks of a query, with their emissions and costs, by name.
+
+    By timetable, emissions are those of a second search, whose blocks have other sizes: its labels are kept until all
+    those of a block are found.
+    """
+    found = query.blocks(starts, ends, limit, engine)
+    if query.transit is None or not query.charges:
+        yield from ((block, of_labels(query, block.labels)) for block in found)
+        return
+    axis = 1 if query.is_arrival else 0
+    second = in_grams(query).blocks(starts, ends, limit, engine)
+    waiting, first = next(second).labels, 0
+    for block in found:
+        part = block.columns if query.is_arrival else block.rows
+        assert part.start == first
+        while first + waiting.shape[axis] < part.stop:
+            waiting = np.concatenate([waiting, next(second).labels], axis)
+        labels, waiting = np.split(waiting, [part.stop - first], axis)
+        yield block, of_labels(query, labels)
+        first = part.stop
 
 
 def of_routes(query: Query, routes: Collection[Route | None], requested: Collection[str]) -> dict[str, FloatArray]:
