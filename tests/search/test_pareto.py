@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import traveltime_lab as tl
 from tests.support.feeds import posix
 from tests.support.oracle_pareto import ParetoOracle, unbeaten
-from tests.support.towns import ON_FOOT, STOPS, timetable, town, towns
+from tests.support.towns import ON_FOOT, STOPS, STREETS, timetable, town, towns
 from tests.support.worlds import FRAME, at, tables
 from traveltime_lab.errors import InputError, LimitError, UnsupportedError
 from traveltime_lab.points import read_points
@@ -25,7 +25,7 @@ from traveltime_lab.search.query import ask
 from traveltime_lab.search.trip_costs import steps_of
 
 CRITERIA = ("travel_time", "emissions", "cost", "rides")
-#: Fares: none, one for each ride, one with a transfer, zones with tickets that expire, fares by line.
+#: Fares: none, one for each ride, one with a transfer, tickets that expire, fares by line, and in two currencies.
 FARES: list[dict[str, str]] = [
     {},
     {"fare_attributes": "fare_id,price,currency_type,payment_method,transfers\nf,2.5,EUR,0,0"},
@@ -37,6 +37,15 @@ FARES: list[dict[str, str]] = [
     {
         "fare_attributes": "fare_id,price,currency_type,payment_method,transfers\nf,2.5,EUR,0,\ng,1,EUR,0,0",
         "fare_rules": "fare_id,route_id\nf,\ng,R0\ng,R2",
+    },
+    {
+        "fare_attributes": "fare_id,price,currency_type,payment_method,transfers\nf,2,EUR,0,0\ng,1,USD,0,0",
+        "fare_rules": "fare_id,route_id\nf,R0\nf,R2\ng,R1\ng,R3",
+    },
+    {"fare_attributes": "fare_id,price,currency_type,payment_method,transfers\nf,1,CHF,0,0\ng,2,EUR,0,"},
+    {
+        "fare_attributes": "fare_id,price,currency_type,payment_method,transfers,transfer_duration\n"
+        "f,1,CHF,0,,300\ng,2,EUR,0,0,",
     },
 ]  # fmt: skip
 
@@ -76,7 +85,7 @@ def compared(
     query = ask(network, means, moment, None, None, limit=travel_time)
     assert query.transit is not None and costs.emissions is not None
     step_mg = round(step * 1000)
-    oracle = ParetoOracle(query.transit, costs.emissions, step_mg)
+    oracle = ParetoOracle(query.transit, costs.emissions, step_mg, costs.currency or "BRL")
     access = links_of(query, network, origins, is_origin=True)
     egress = links_of(query, network, destinations, is_origin=False)
     longest = query.transit.direct_limit
@@ -147,7 +156,7 @@ def test_routes_are_those_of_all_journeys_that_no_other_beats(
     )
     moment = pd.Timestamp(posix("2026-03-03T08:00:00") + int(rng.integers(0, 600)), unit="s", tz="UTC")
     means = {"type": "public_transport", **options}
-    compared(network, origins, destinations, means, moment, 2400, in_order(criteria), tl.Costs(), step)
+    compared(network, origins, destinations, means, moment, 2400, in_order(criteria), tl.Costs(currency="EUR"), step)
 
 
 def test_a_slower_bus_that_emits_less_is_a_choice(tmp_path: Path) -> None:
@@ -173,6 +182,23 @@ def test_a_slower_bus_that_emits_less_is_a_choice(tmp_path: Path) -> None:
     )
     with pytest.raises(LimitError, match="2 routes of one pair are Pareto-optimal, more than max_results=1"):
         tl.pareto_routes(network, *ends, max_results=1, **how)
+
+
+@pytest.mark.parametrize(("price", "seconds"), [(None, [1300, 1500]), (1.0, [1300, 1500])])
+def test_a_way_of_unknown_cost_is_worse_than_all_that_are_known(
+    tmp_path: Path, price: float | None, seconds: list[int]
+) -> None:
+    stops = {"a": (0.0, 0.0), "x": (500.0, 0.0), "c": (6000.0, 0.0)}
+    trips = [[("a", 28_800 + 600), ("c", 28_800 + 1500)], [("x", 28_800 + 900), ("c", 28_800 + 1300)]]
+    path = timetable(tmp_path, stops, trips, **FARES[1])
+    network = tl.build_network(STREETS, gtfs=path, timezone="UTC")
+    found = tl.pareto_routes(
+        network, at((0, 0)), at((6000, 0)), travel_time=3600, departure_time="2026-03-03T08:00",
+        transportation={"type": "cycling+public_transport", "walking_time": 60}, criteria=["travel_time", "cost"],
+        costs={"currency": "EUR", "running_cost": {} if price is None else {"cycling": price}},
+    )  # fmt: skip
+    assert found["travel_time"].tolist() == seconds
+    assert found["cost"].isna().tolist() == [price is None, False]
 
 
 def test_what_cannot_be_compared_is_refused(tmp_path: Path) -> None:

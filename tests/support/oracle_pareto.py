@@ -42,8 +42,10 @@ Ride = tuple[Part, ...]
 class ParetoOracle:
     """Every journey of a query between one origin and one destination."""
 
-    def __init__(self, query: TransitQuery, grams_per_km: Mapping[str, float | None], step_mg: int) -> None:
-        self.query, self.grams, self.step_mg = query, grams_per_km, step_mg
+    def __init__(
+        self, query: TransitQuery, grams_per_km: Mapping[str, float | None], step_mg: int, currency: str
+    ) -> None:
+        self.query, self.grams, self.step_mg, self.currency = query, grams_per_km, step_mg, currency
         search = query.search()
         self.table = search.table
         self.runs = TransitOracle(self.table)
@@ -116,7 +118,7 @@ class ParetoOracle:
         return int(ride_calls(trip_lines(layer), known_lengths(layer), *tables, *ends)[1][0, 3])
 
     def fare(self, rides: list[Ride]) -> float:
-        """Return the cheapest fare of rides, infinite if it is not known; that of several currencies is not."""
+        """Return the cheapest fare of rides, infinite if it is not known, as any in another currency."""
         paid = []
         for ride in rides:
             run, first, _ = ride[0]
@@ -124,7 +126,9 @@ class ParetoOracle:
             leaves = self.table.reference + round(self.runs.runs[run][first].departure / 1000)
             paid.append(PaidRide.of(self.timetable, calls, (), leaves))
         totals = fare_book(self.query.layer).totals(paid)
-        return math.inf if totals is None or len(totals) > 1 else sum(totals.values())
+        if totals is None or any(total > 0 for code, total in totals.items() if code != self.currency):
+            return math.inf
+        return totals.get(self.currency, 0.0)
 
     def criteria(self, access: dict[int, int], egress: dict[int, int], limit: int) -> set[Criteria]:
         """Return the seconds, steps of emissions, fare and number of rides of all journeys."""

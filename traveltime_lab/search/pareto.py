@@ -239,9 +239,9 @@ def pareto_routes(
 def _routes(query: Query, pairs: Pairs, criteria: Sequence[str], step_mg: int) -> Iterator[tuple[int, list[Route]]]:
     """Yield the positions of pairs and their routes by one means."""
     if query.transit is not None:
-        search = ParetoSearch(
-            query.transit, trip_costs.costs_of(query), "emissions" in criteria, "cost" in criteria, step_mg
-        )
+        costs = trip_costs.costs_of(query)
+        currency = trip_costs.currency_of(query.network, costs)
+        search = ParetoSearch(query.transit, costs, currency, "emissions" in criteria, "cost" in criteria, step_mg)
         yield from search.routes(pairs)
         return
     for pair, route, _ in found_routes(query, pairs):

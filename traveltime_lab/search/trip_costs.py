@@ -29,6 +29,7 @@ from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.matrix import Block
 from traveltime_lab.streets.snapping import Snaps
 from traveltime_lab.transit.emissions import UNKNOWN_MG, factor, milligrams
+from traveltime_lab.transit.fares import total_in
 from traveltime_lab.transit.route_types import VEHICLE_WORDS
 
 _MODE_OF_LEG: Final[Mapping[str, str]] = {mode.leg: mode.name for mode in STREET_MODES.values()}
@@ -230,12 +231,9 @@ def cost_of(route: Route, costs: Costs, currency: str | None) -> float | None:
     if route.fares is None:
         return None
     rides = [leg for leg in route.legs if leg.ride is not None]
-    totals = {code: total for code, total in route.fares.totals.items() if total}
-    if rides and not route.fares.tickets:
+    total = total_in(route.fares.totals, currency)
+    if total is None or (rides and not route.fares.tickets):
         return None
-    if any(code != currency for code in totals):
-        return None
-    total = sum(totals.values())
     cm: dict[str, int] = {}
     toll_cm = 0
     for leg in route.legs:

@@ -18,7 +18,7 @@ last boarding, not with the arrival. Otherwise the cheapest ticket for two zones
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import product
@@ -264,6 +264,12 @@ _FARES = Derived[None, FareBook]("fares")
 def fare_book(layer: TransitLayer) -> FareBook:
     """Return the fares of a timetable, indexed once."""
     return _FARES.of(layer, None, lambda: FareBook.of(layer.timetable))
+
+
+def total_in(totals: Mapping[str, float], currency: str | None) -> float | None:
+    """Return the sum of `Fares.totals` in a currency, None if a part is in another."""
+    paid = {code: total for code, total in totals.items() if total}
+    return None if any(code != currency for code in paid) else float(sum(paid.values()))
 
 
 def _order(totals: dict[str, Decimal]) -> tuple[int, list[tuple[str, Decimal]]]:

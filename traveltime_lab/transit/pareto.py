@@ -24,6 +24,7 @@ from traveltime_lab.runtime.interrupts import checkpoint
 from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.pairs import Pairs
 from traveltime_lab.transit.emissions import factor, milligrams, trip_factors
+from traveltime_lab.transit.fares import total_in
 from traveltime_lab.transit.itineraries import ItineraryBuilder, Rides
 from traveltime_lab.transit.legs import Itineraries
 from traveltime_lab.transit.lengths import StreetSide
@@ -49,6 +50,8 @@ class ParetoSearch:
     query : TransitQuery
         A departure without a window.
     costs : Costs
+    currency : str, optional
+        The currency of costs.
     with_grams, with_money : bool
         Whether emissions and costs are criteria.
     step_mg : int
@@ -57,6 +60,7 @@ class ParetoSearch:
 
     query: TransitQuery
     costs: Costs
+    currency: str | None
     with_grams: bool
     with_money: bool
     step_mg: int
@@ -138,6 +142,8 @@ class ParetoSearch:
         kinds, kind_of = np.unique(keys, axis=0, return_inverse=True)
         n_classes = np.bincount(kinds[:, 0], minlength=table.pattern_indptr.size - 1)
         with_signatures = with_times or np.unique(signature).size > 1 or bool((zone != zone[:1]).any())
+        # The cheapest tickets for more rides may be in the currency of costs, those for fewer in another.
+        with_signatures |= self.with_money and has_currencies(timetable)
         return pareto.Tariff(
             grams, kind_of.ravel().astype(np.int32), n_classes.astype(np.int32), signature, zone,
             int(zone.max(initial=0)) + 1, self.step_mg, with_signatures, with_times,
@@ -163,8 +169,11 @@ class ParetoSearch:
         base = query.transportation.access.base
         mg = milligrams(cm, factor(self.costs, base)) if self.with_grams else np.zeros_like(cm)
         steps = (2 * mg + self.step_mg) // (2 * self.step_mg)
-        price = self.costs.money_per_km(base) or 0.0
-        spent = np.round(cm * (price * _MONEY / 1e5)) if self.with_money else np.zeros(cm.size)
+        price = self.costs.money_per_km(base)
+        spent = np.zeros(cm.size)
+        if self.with_money:
+            # A way that is priced at an unknown rate is worse than all with a known cost.
+            spent = np.where(cm > 0, pareto.UNKNOWN, 0) if price is None else np.round(cm * (price * _MONEY / 1e5))
         access = pareto.Access(
             array(links.stops, np.int32), (links.ms + begin).astype(np.int32),
             np.where(mg < 0, pareto.UNKNOWN, steps), spent.astype(np.int64),
@@ -199,10 +208,10 @@ class ParetoSearch:
         money = np.zeros(at.size)
         if self.with_money:
             totals = [builder.fares.totals(builder.paid_rides(search.table, journeys, row)) for row in range(at.size)]
-            # Several currencies, or none that all rides have: such journeys are not known to cost more than others.
-            sums = [np.nan if each is None or len(each) > 1 else sum(each.values()) for each in totals]
-            money = np.array(sums) + labels[at, pareto.SPENT] / _MONEY
-        money = np.nan_to_num(money, nan=np.inf)
+            sums = [None if each is None else total_in(each, self.currency) for each in totals]
+            spent = labels[at, pareto.SPENT]
+            money = np.array(sums, np.float64) + spent / _MONEY
+            money[np.isnan(money) | (spent >= pareto.UNKNOWN)] = np.inf
         criteria = np.column_stack([ms, labels[at, pareto.STEPS], money, labels[at, pareto.RIDES]])
         kept = unbeaten(criteria)
         rides = Rides(search.table, journeys, None)
@@ -268,14 +277,15 @@ def fare_signatures(timetable: Timetable, trip: Int32Array) -> tuple[Int64Array,
     Returns
     -------
     signature : int64 array of shape (n_runs,)
-        Equal for routes that no fare tells apart; -1 if fares depend on all zones along the way.
+        Equal for routes that no fare tells apart; -1 if fares depend on more, such as all zones along the way.
     zone : int64 array of shape (n_stops,)
         Equal for stops that no fare tells apart.
     with_times : bool
     """
     fares, rules, hot = timetable.fare_attributes, timetable.fare_rules, timetable.hot
     n_stops = len(timetable.stops)
-    if (rules["contains_id"] != "").any():
+    may_expire = bool(((fares["transfer_duration"] >= 0) & (fares["transfers"] != 0)).any())
+    if (rules["contains_id"] != "").any() or (may_expire and has_currencies(timetable)):
         return np.full(trip.size, -1, np.int64), np.zeros(n_stops, np.int64), True
     columns = [hot.trip_feed[trip].astype(np.int64)]
     if (fares["agency_idx"] >= 0).any():
@@ -286,5 +296,9 @@ def fare_signatures(timetable: Timetable, trip: Int32Array) -> tuple[Int64Array,
     zone = np.zeros(n_stops, np.int64)
     if (rules["origin_id"] != "").any() or (rules["destination_id"] != "").any():
         zone = np.unique(timetable.stops["zone_id"].astype(str), return_inverse=True)[1].astype(np.int64)
-    may_expire = (fares["transfer_duration"] >= 0) & (fares["transfers"] != 0)
-    return signature, zone, bool(may_expire.any())
+    return signature, zone, may_expire
+
+
+def has_currencies(timetable: Timetable) -> bool:
+    """Return whether there are fares in several currencies."""
+    return bool(timetable.fare_attributes["currency_type"].nunique() > 1)
