@@ -167,7 +167,7 @@ def test_a_slower_bus_that_emits_less_is_a_choice(tmp_path: Path) -> None:
     network = tl.build_network(streets, gtfs=path, timezone="UTC")
     ends = at((0, 0)), at((6000, 0))
     how: dict[str, Any] = {"travel_time": 1800, "departure_time": "2026-03-03T08:00"}
-    found = tl.pareto_routes(network, *ends, **how)
+    found = tl.pareto_routes(network, *ends, criteria=CRITERIA, **how)
     # Walking has fares that are known to be nothing, but takes 6000 s.
     assert found["rides"].tolist() == [1, 2] and found["cost"].isna().all()
     assert found["travel_time"].tolist() == [600, 1100]
@@ -182,6 +182,14 @@ def test_a_slower_bus_that_emits_less_is_a_choice(tmp_path: Path) -> None:
     )
     with pytest.raises(LimitError, match="2 routes of one pair are Pareto-optimal, more than max_results=1"):
         tl.pareto_routes(network, *ends, max_results=1, **how)
+
+
+def test_of_routes_with_equal_criteria_the_fastest_is_kept() -> None:
+    found = tl.pareto_routes(
+        tl.build_network(STREETS), at((0, 0)), at((900, 0)), travel_time=3600, transportation=["walking", "cycling"],
+        criteria=["rides"],
+    )  # fmt: skip
+    assert found["transportation"].tolist() == ["cycling"]
 
 
 @pytest.mark.parametrize(("price", "seconds"), [(None, [1300, 1500]), (1.0, [1300, 1500])])
@@ -230,6 +238,7 @@ def test_a_search_that_is_too_large_is_refused(tmp_path: Path, monkeypatch: pyte
         tables({0: (-500, 0), 1: (3000, 0), 2: (6500, 0)}, [(i, i + 1, ON_FOOT) for i in range(2)]),
         gtfs=timetable(tmp_path, STOPS, trips, stop_times=_times(trips), fare_attributes=fares), timezone="UTC",
     )  # fmt: skip
+    how["criteria"] = CRITERIA
     assert len(tl.pareto_routes(network, at((0, 0)), at((6000, 0)), **how)) == 1
     with pytest.raises(LimitError, match="more than 0 partial journeys; reduce travel_time"):
         tl.pareto_routes(dear, at((0, 0)), at((6000, 0)), **how)

@@ -49,9 +49,14 @@ def test_factors_can_be_replaced() -> None:
     frame = costs.factors_frame()
     assert frame.loc["bus", ["grams_per_km", "source"]].tolist() == [80.0, "given"]
     assert pd.isna(frame["grams_per_km"]["rail"]) and costs.grams_per_km("ferry") == 12.5
-    assert costs.grams_per_km("driving") == pytest.approx((176.894 + 50.713) / 2)
+    assert costs.grams_per_km("driving") == pytest.approx((110.558 + 31.696) * 1.6 / 2, abs=1e-3)
     again = tl.Costs(basis=costs.basis, emissions=costs.emissions, occupancy=2)
     assert again == costs and hash(again) == hash(costs)
+    one, other = (
+        tl.Costs(running_cost=dict(each), currency="EUR")
+        for each in ((("driving", 1), ("cycling", 2)), (("cycling", 2), ("driving", 1)))
+    )
+    assert one == other and hash(one) == hash(other)
 
 
 @pytest.mark.parametrize(
@@ -264,6 +269,10 @@ def test_limits_that_cannot_be_kept_are_refused() -> None:
     how: dict[str, Any] = {"travel_time": 900, "transportation": "public_transport", "departure_time": MOMENT}
     with pytest.raises(UnsupportedError, match="the cost of transportation 'public_transport' depends on the route"):
         tl.accessibility(network, places[:1], places, max_cost=5, **how)
+    for name, needed in ("max_cost", "running_cost"), ("max_emissions", "emissions"):
+        with pytest.raises(InputError, match=f"{name} needs costs with {needed} for cycling"):
+            more: dict[str, Any] = {name: 5, "costs": {"emissions": {"cycling": None}}}
+            tl.accessibility(network, places[:1], places, travel_time=900, transportation="cycling", **more)
     with pytest.raises(InputError, match="which percentiles have not"):
         tl.accessibility(network, places[:1], places, max_emissions=5, window=600, percentiles=[50], **how)
     with pytest.raises(LimitError, match="max_emissions must be from 0"):

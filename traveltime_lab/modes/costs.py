@@ -164,7 +164,9 @@ class Costs:
 
     def __hash__(self) -> int:
         """Return the same number for equal costs; the mappings have none."""
-        return hash((self.basis, *map(repr, (self.emissions, self.running_cost, self.toll_per_km, self.currency))))
+        assert self.emissions is not None and self.running_cost is not None
+        mappings = (frozenset(self.emissions.items()), frozenset(self.running_cost.items()))
+        return hash((self.basis, *mappings, self.occupancy, self.toll_per_km, self.currency))
 
     def grams_per_km(self, mode: str) -> float | None:
         """
@@ -234,7 +236,7 @@ class Costs:
         mode
         walking        0.0
         cycling        0.0
-        driving    176.894
+        driving    176.893
         tram           3.8
         subway         4.2
         rail          22.9

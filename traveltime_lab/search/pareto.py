@@ -56,6 +56,11 @@ class _Choice(NamedTuple):
         known |= {"emissions": self.steps, "cost": self.cost}
         return [np.inf if np.isnan(known[name]) else known[name] for name in names]
 
+    def order(self) -> list[float]:
+        """Return the key by which routes that are equal in the criteria are sorted, best first."""
+        grams = np.inf if np.isnan(self.emissions) else self.emissions
+        return [self.route.travel_time, grams, *self.criteria(("cost", "rides"))]
+
 
 @explained_keywords
 @with_receipt
@@ -70,7 +75,7 @@ def pareto_routes(
     | Mapping[str, Any]
     | Sequence[str | Transportation | Mapping[str, Any]] = "public_transport",
     departure_time: MomentLike = None,
-    criteria: Sequence[str] = ("travel_time", "emissions", "cost", "rides"),
+    criteria: Sequence[str] = ("travel_time", "emissions", "rides"),
     costs: Costs | Mapping[str, Any] | None = None,
     pairs: Literal["all", "aligned"] | pd.DataFrame = "all",
     snapping: Snapping | Mapping[str, Any] | None = None,
@@ -92,8 +97,9 @@ def pareto_routes(
         Means of transportation; see `Transportation`. The routes of several means are compared with each other.
     departure_time : datetime or str, optional
         As in `time_filter`, one moment; required for types with a timetable.
-    criteria : sequence of str, default ("travel_time", "emissions", "cost", "rides")
-        Values by which routes are compared, any of these. A value that is not known is worse than all that are.
+    criteria : sequence of str, default ("travel_time", "emissions", "rides")
+        Values by which routes are compared, any of these and ``"cost"``. A value that is not known is worse than all
+        that are. With costs, where fares differ by line, zone or time, searches are much larger.
     costs : Costs or mapping, optional
         Emissions and money of a kilometre. By timetable, walking must have a factor of 0.
     pairs : {"all", "aligned"} or DataFrame, default "all"
@@ -138,8 +144,8 @@ def pareto_routes(
     Notes
     -----
     By timetable, all journeys that depart at `departure_time` or later are compared, as the search by rounds with bags
-    of labels [1]_ does: of routes that are equal in all criteria there is one. On streets, and on the ways to and from
-    stops, the fastest route is taken. Fares are those for all rides of a journey together.
+    of labels [1]_ does. Of routes that are equal in all criteria there is one, the fastest of those found. On streets,
+    and on the ways to and from stops, the fastest route is taken. Fares are those for all rides of a journey together.
 
     References
     ----------
@@ -197,6 +203,8 @@ def pareto_routes(
             if first is None:
                 first = query, snapped
     for pair, each in enumerate(choices):
+        # Of routes that are equal in the criteria, the first is kept.
+        each.sort(key=_Choice.order)
         kept = unbeaten(np.array([one.criteria(names) for one in each])).tolist() if each else []
         if len(kept) > most:
             msg = (

@@ -131,7 +131,21 @@ def limits_of(max_emissions: Any, max_cost: Any) -> dict[str, float]:
 
 
 def within(query: Query, most: Mapping[str, float]) -> Query:
-    """Return the query whose `blocks` leave out trips that emit or cost more."""
+    """
+    Return the query whose `blocks` leave out trips that emit or cost more.
+
+    Raises
+    ------
+    InputError
+        If no trip of the query has known emissions or costs.
+    """
+    if most and query.transit is None:
+        costs, mode = costs_of(query), query.transportation.base
+        known = {"emissions": ("emissions", costs.grams_per_km), "cost": ("running_cost", costs.money_per_km)}
+        for name in most:
+            needed, per_km = known[name]
+            if per_km(mode) is None:
+                raise InputError(f"max_{name} needs costs with {needed} for {mode}")
     return replace(query, charges=tuple(row.name for row in charged(most)), most=dict(most))
 
 

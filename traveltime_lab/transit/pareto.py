@@ -34,8 +34,8 @@ from traveltime_lab.transit.ride_lengths import known_lengths, trip_lines
 from traveltime_lab.transit.stop_reach import array
 from traveltime_lab.transit.timetable import Timetable
 
-#: Most labels of a search: 0.2 GB (assumed).
-MOST_LABELS: Final = 2_000_000
+#: Most labels of a search (assumed): each is compared with those of its stop, so that time grows with the square.
+MOST_LABELS: Final = 250_000
 #: Units of money of the kernel: 1e-4 of the currency.
 _MONEY: Final = 1e4
 
