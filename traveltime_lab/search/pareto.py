@@ -144,7 +144,7 @@ def pareto_routes(
     Notes
     -----
     By timetable, all journeys that depart at `departure_time` or later are compared, as the search by rounds with bags
-    of labels [1]_ does. Of routes that are equal in all criteria there is one, the fastest of those found. On streets,
+    of labels [1]_ does; routes that are equal in all criteria are one, the fastest of those found. On streets,
     and on the ways to and from stops, the fastest route is taken. Fares are those for all rides of a journey together.
 
     References
@@ -203,7 +203,7 @@ def pareto_routes(
             if first is None:
                 first = query, snapped
     for pair, each in enumerate(choices):
-        # Of routes that are equal in the criteria, the first is kept.
+        # The first of routes that are equal in the criteria is kept.
         each.sort(key=_Choice.order)
         kept = unbeaten(np.array([one.criteria(names) for one in each])).tolist() if each else []
         if len(kept) > most:

@@ -180,7 +180,7 @@ def charged_blocks(
     """
     found = query.blocks(starts, ends, limit, engine)
     if query.transit is None or not query.charges:
-        yield from ((block, of_labels(query, block.labels)) for block in found)
+        yield from ((block, of_labels(query, block.labels) if query.charges else {}) for block in found)
         return
     axis = 1 if query.is_arrival else 0
     second = in_grams(query).blocks(starts, ends, limit, engine)
