@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
+import pickle
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -52,6 +54,9 @@ def test_factors_can_be_replaced() -> None:
     assert costs.grams_per_km("driving") == pytest.approx((110.558 + 31.696) * 1.6 / 2, abs=1e-3)
     again = tl.Costs(basis=costs.basis, emissions=costs.emissions, occupancy=2)
     assert again == costs and hash(again) == hash(costs)
+    operation = dataclasses.replace(costs, basis="operation")
+    assert operation == tl.Costs(basis="operation", emissions={"bus": 80, "rail": None, "ferry": 12.5}, occupancy=2)
+    assert dataclasses.replace(pickle.loads(pickle.dumps(operation)), basis="life cycle") == costs
     one, other = (
         tl.Costs(running_cost=dict(each), currency="EUR")
         for each in ((("driving", 1), ("cycling", 2)), (("cycling", 2), ("driving", 1)))

@@ -62,6 +62,18 @@ def _factors() -> dict[str, _Factor]:
         }  # fmt: skip
 
 
+class _Filled(dict[str, float | None]):
+    """The factors of all modes; `given` are those that replace the table, so that another basis fills the others."""
+
+    def __init__(self, filled: Any, given: Mapping[str, float | None] | None = None) -> None:
+        super().__init__(filled)
+        self.given = dict(self if given is None else given)
+
+    def __reduce__(self) -> tuple[type[_Filled], tuple[dict[str, float | None], dict[str, float | None]]]:
+        """Return what pickle needs."""
+        return _Filled, (dict(self), self.given)
+
+
 @dataclass(frozen=True)
 class Costs:
     """
@@ -136,9 +148,11 @@ class Costs:
         basis = one_of(self.basis, BASES, "basis")
         grams: dict[str, float | None] = dict.fromkeys(COST_MODES)
         grams |= {mode: row.grams(basis) for mode, row in _factors().items()}
-        for mode, value in _mapping(self.emissions, "emissions", COST_MODES).items():
+        replaced: dict[str, float | None] = {}
+        given = self.emissions.given if isinstance(self.emissions, _Filled) else self.emissions
+        for mode, value in _mapping(given, "emissions", COST_MODES).items():
             unit = "grams of CO2e per km"
-            grams[mode] = None if value is None else number(value, f"emissions[{mode!r}]", unit, 0.0, _MOST_GRAMS)
+            replaced[mode] = None if value is None else number(value, f"emissions[{mode!r}]", unit, 0.0, _MOST_GRAMS)
         money = {
             mode: number(value, f"running_cost[{mode!r}]", "money per km", 0.0, _MOST_MONEY)
             for mode, value in _mapping(self.running_cost, "running_cost", ("cycling", "driving")).items()
@@ -155,8 +169,8 @@ class Costs:
         ):
             raise InputError(f"currency must be an ISO 4217 code of three letters, such as 'EUR'; got {currency!r}")
         values = {
-            "basis": basis, "emissions": grams, "running_cost": money, "toll_per_km": toll,
-            "occupancy": number(self.occupancy, "occupancy", "people", 1.0, _MOST_PEOPLE),
+            "basis": basis, "emissions": _Filled(grams | replaced, replaced), "running_cost": money,
+            "toll_per_km": toll, "occupancy": number(self.occupancy, "occupancy", "people", 1.0, _MOST_PEOPLE),
             "currency": None if currency is None else currency.upper(),
         }  # fmt: skip
         for name, value in values.items():
