@@ -237,28 +237,40 @@ def test_alerts_close_elevators(tmp_path: Path) -> None:
     """By the places where they stop, for ACCESSIBILITY_ISSUE, and everything there for NO_SERVICE."""
     network = built(tmp_path)
 
-    def updated(effect: str, stop: str, **more: Any) -> tl.Network:
-        alert = {"effect": effect, "informedEntity": [{"stopId": stop}], **more}
+    def updated(effect: str, stop: str, entity: Any = (), **more: Any) -> tl.Network:
+        alert = {"effect": effect, "informedEntity": [{"stopId": stop, **dict(entity)}], **more}
         header = {"gtfsRealtimeVersion": "2.0", "timestamp": posix("2026-03-03T07:00:00")}
         message = {"header": header, "entity": [{"id": "1", "alert": alert}]}
         return network.with_updates(json.dumps(message).encode())
 
     out = updated("ACCESSIBILITY_ISSUE", "south")
-    assert out.updates.alerts["result"].tolist() == ["closes 1 elevators of stations"]
+    assert out.updates.alerts["result"].tolist() == ["closes 1 elevator of stations"]
     assert np.isnan(seconds(out, WEST, EAST, step_free="lenient"))
     assert seconds(out, WEST, EAST) == seconds(network, WEST, EAST)
     assert out.fingerprint != network.fingerprint
     shut = updated("NO_SERVICE", "north")
-    assert "closes 1 pathways" in shut.updates.alerts["result"].iloc[0]
+    assert "closes 1 pathway of" in shut.updates.alerts["result"].iloc[0]
     assert seconds(shut, WEST, EAST) == 600 + 300
     for effect, stop, more, words in (
         ("ACCESSIBILITY_ISSUE", "p1", {}, "names no entrance or place inside a station where one stops"),
         ("ACCESSIBILITY_ISSUE", "south", {"activePeriod": [{"end": posix("2026-03-01T00:00:00")}]}, "not in force"),
         ("OTHER_EFFECT", "south", {}, "note"),
+        ("ACCESSIBILITY_ISSUE", "south", {"entity": {"routeId": "R"}}, "names no entrance"),
+        ("NO_SERVICE", "south", {"entity": {"trip": {"tripId": "t"}}}, "closes no call"),
     ):
         same = updated(effect, stop, **more)
         assert words in same.updates.alerts["result"].iloc[0]
         assert seconds(same, WEST, EAST, step_free="lenient") == seconds(network, WEST, EAST, step_free="lenient")
+    later = [{"start": posix("2026-03-03T07:30:00"), "end": posix("2026-03-03T09:30:00")}]
+    for stop, words in (
+        ("p1", "closes 2 calls"),
+        ("north", "closes no pathway, as it is not in force at the time of the message"),
+    ):
+        assert updated("NO_SERVICE", stop, activePeriod=later).updates.alerts["result"].tolist() == [words]
+    now = [{"start": posix("2026-03-03T06:30:00"), "end": posix("2026-03-03T07:30:00")}]
+    shut = updated("ACCESSIBILITY_ISSUE", "south", activePeriod=now)
+    assert "at every moment, as it is in force at the time" in shut.updates.alerts["result"].iloc[0]
+    assert np.isnan(seconds(shut, WEST, EAST, step_free="lenient"))
 
 
 def test_routes_say_how(tmp_path: Path) -> None:

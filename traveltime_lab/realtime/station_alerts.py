@@ -2,8 +2,9 @@
 Find the pathways of stations that alerts close.
 
 GTFS Realtime has no selector for pathways. Alerts name entrances, and the places inside stations where elevators stop,
-by ``stop_id``: ``NO_SERVICE`` closes all pathways there, ``ACCESSIBILITY_ISSUE`` the elevators. A closure that is in
-force when the message is sent holds at every moment of searches, as live updates do not say when it ends.
+by ``stop_id``: ``NO_SERVICE`` closes all pathways there, ``ACCESSIBILITY_ISSUE`` the elevators. The ways inside
+stations are computed once for all moments of a search: a closure that is in force when the message is sent holds at
+every moment, whatever its periods, and none that begins later.
 """
 
 from __future__ import annotations
@@ -21,6 +22,11 @@ from traveltime_lab.transit.timetable import Timetable
 _ISSUE: Final = "ACCESSIBILITY_ISSUE"
 #: Effects of alerts that close pathways.
 _EFFECTS: Final = ("NO_SERVICE", _ISSUE)
+#: Fields of an informed_entity that closes a place for everybody; all fields of one hold together, also those of rides.
+_OF_PLACES: Final = frozenset({"stop_id", "agency_id"})
+#: Effects on trips that are not worth keeping beside what an alert does to pathways.
+_NO_CALL: Final = frozenset({"note", "closes no call of the timetable"})
+_NOTHING: Final = "closes nothing"
 
 
 def closed_pathways(
@@ -49,33 +55,45 @@ def closed_pathways(
     if pathways is None:
         return None, effects
     chosen = [alert["effect"] in _EFFECTS and feed != UNKNOWN_FEED for alert, feed in zip(alerts, feeds, strict=True)]
-    selectors = [each for alert, is_one in zip(alerts, chosen, strict=True) if is_one for each in alert["selectors"]]
-    known = rows_by_text(timetable.stops["stop_id"], [each["stop_id"] for each in selectors if "stop_id" in each])
+    named = [_places(alert) if is_one else set() for alert, is_one in zip(alerts, chosen, strict=True)]
+    known = rows_by_text(timetable.stops["stop_id"], sorted(set().union(*named)))
     kind, of_feed = timetable.column("stops", "location_type"), timetable.column("stops", "feed_idx")
     is_closed = pathways.is_closed.copy()
     found = list(effects)
     for number, (alert, feed) in enumerate(zip(alerts, feeds, strict=True)):
         if not chosen[number]:
             continue
-        names = {each["stop_id"] for each in alert["selectors"] if "stop_id" in each}
-        rows = np.array([row for name in names for row in known.get(name, ())], np.int64)
+        rows = np.array([row for name in named[number] for row in known.get(name, ())], np.int64)
         rows = rows[(kind[rows] == ENTRANCE) | (kind[rows] == NODE)]
         rows = rows if feed < 0 else rows[of_feed[rows] == feed]
-        if len(timetable.feeds) > 1 and feed < 0 and np.unique(of_feed[rows]).size > 1:
-            found[number] = "closes no pathway, as its places are of several feeds; say which with feed="
-            continue
         here = np.isin(pathways.start, rows) | np.isin(pathways.end, rows)
         if alert["effect"] == _ISSUE:
             here &= pathways.kind == ELEVATOR
-        what = "elevators" if alert["effect"] == _ISSUE else "pathways"
-        if not _is_now(alert):
-            found[number] = f"closes no {what}, because it is not in force at the time of the message"
-        elif here.any():
+        what = "elevator" if alert["effect"] == _ISSUE else "pathway"
+        n, before = int(here.sum()), found[number]
+        if not n:
+            if alert["effect"] == _ISSUE:
+                found[number] = "closes no elevator, as it names no entrance or place inside a station where one stops"
+        elif feed < 0 and np.unique(of_feed[rows]).size > 1:
+            found[number] = _and(before, f"closes no {what}, as its places are of several feeds; say which with feed=")
+        elif _is_now(alert):
             is_closed |= here
-            found[number] = f"closes {int(here.sum()):,} {what} of stations"
-        elif alert["effect"] == _ISSUE:
-            found[number] = "closes no elevators, as it names no entrance or place inside a station where one stops"
+            always = " at every moment, as it is in force at the time of the message" if alert["periods"] else ""
+            said = f"closes {n:,} {what}{'s' if n > 1 else ''} of stations{always}"
+            found[number] = said if before.startswith(_NOTHING) else _and(before, said)
+        elif not before.startswith(_NOTHING):
+            found[number] = _and(before, f"closes no {what}, as it is not in force at the time of the message")
     return (is_closed if (is_closed != pathways.is_closed).any() else None), found
+
+
+def _places(alert: dict[str, Any]) -> set[str]:
+    """Return the stops that an alert names by themselves, and not for some route, trip or direction only."""
+    return {each["stop_id"] for each in alert["selectors"] if "stop_id" in each and {*each} <= _OF_PLACES}
+
+
+def _and(before: str, said: str) -> str:
+    """Return what an alert does to trips and to pathways."""
+    return said if before in _NO_CALL else f"{before}; {said}"
 
 
 def _is_now(alert: dict[str, Any]) -> bool:
