@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import datetime as dt
 import itertools
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from html import escape
 from typing import Any, Literal
 
@@ -166,6 +166,9 @@ class Ride:
     alerts : tuple of Alert
         Alerts of `Network.updates` that name the trip, the route, the agency, or the stop of boarding or alighting, and
         hold at that time.
+    rows : tuple of (int, int, int)
+        Rows of the boarding and of the alighting in the table of stops, and of the trip in that of trips, as ids may be
+        those of several feeds; -1 where not known.
 
     Examples
     --------
@@ -189,6 +192,7 @@ class Ride:
     vehicle: str = ""
     headway: int | None = None
     alerts: tuple[Alert, ...] = ()
+    rows: tuple[int, int, int] = field(default=(-1, -1, -1), repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

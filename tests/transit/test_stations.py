@@ -514,3 +514,22 @@ def test_two_feeds_keep_their_pathways(tmp_path: Path) -> None:
         network.with_changes(tl.CloseElevator("lift"))
     facts = network.report()["timetable"]
     assert [each["pathways"]["platforms"] for each in facts.values()] == [2, 2]
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_explain_tells_feeds_with_the_same_ids_apart(is_first: bool, tmp_path: Path) -> None:
+    # The trips of the one feed are over when the other's leave, and wheelchairs are not known there.
+    (tmp_path / "other").mkdir()
+    trips = "route_id,service_id,trip_id,wheelchair_accessible\nR,daily,t,1\nR,daily,u,1\nR,daily,v,1"
+    early = "trip_id,stop_sequence,stop_id,arrival_time,departure_time\nt,0,p1,1:00:00,1:00:00\nt,1,T,1:05:00,1:05:00"
+    known = stations(tmp_path, trips=trips, more={"S": "1", "T": "1"}, stop_times=early)
+    other = stations(tmp_path / "other", PATHWAYS.replace("lift,south,p1,5,1,,90,", ""), more={"T": "2"})
+    feeds = [known, other] if is_first else [other, known]
+    network = tl.build_network(STREETS, gtfs=feeds, timezone="UTC")
+    why = tl.explain(
+        network, at(WEST), at(EAST), departure_time="2026-03-03T07:50:00", travel_time=3600,
+        transportation={"type": "train", "direct_walking_time": 0, "step_free": "strict"},
+    )  # fmt: skip
+    data = {reason.code: reason for reason in why.reasons}["not_step_free"].data
+    assert (data["stops"], data["trips"]) == (["p1", "T"], ["t"])
+    assert data["pathways"] == ["stairs", "down"]

@@ -451,6 +451,7 @@ class ItineraryBuilder:
                 agency="" if agency < 0 else str(t.agencies["agency_name"].iat[agency]),
                 stays_seated=before is not None,
                 vehicle=vehicle,
+                rows=(int(call.stops[0]), int(call.stops[-1]), int(call.trip)),
             ),
         )
 

@@ -53,27 +53,32 @@ def steps_in_the_way(pair: Pair, question: Question, found: Route | None) -> tup
     boarding, trips = boarding_values(timetable), timetable.trips
     words: list[str] = []
     data: dict[str, Any] = {"stops": [], "trips": [], "pathways": []}
-    rows_of = {name: row for row, name in reversed([*enumerate(timetable.stops["stop_id"].tolist())])}
+    wheelchairs = trips["wheelchair_accessible"].to_numpy()
+    # Feeds may have the same ids: rows tell them apart.
+    seen: set[tuple[str, int]] = set()
+
+    def is_new(table: str, row: int) -> bool:
+        is_first = (table, row) not in seen
+        seen.add((table, row))
+        return is_first
+
     walker = Walker(connector_kph(question.transportation.egress), rule)
     for leg in found.legs:
         if leg.ride is None:
             continue
-        for call, is_entering in ((leg.ride.board, True), (leg.ride.alight, False)):
-            row = rows_of.get(call.stop_id, -1)
-            if row < 0 or call.stop_id in data["stops"]:
-                continue
-            if not is_accepted(boarding[[row]], rule)[0]:
+        *stops, trip = leg.ride.rows
+        for row, call, is_entering in zip(stops, (leg.ride.board, leg.ride.alight), (True, False), strict=True):
+            if not is_accepted(boarding[[row]], rule)[0] and is_new("stops", row):
                 data["stops"].append(call.stop_id)
                 words.append(f"the stop {call.name or call.stop_id} ({_said(int(boarding[row]))})")
             for number, what in _barred(layer, walker, row, is_entering=is_entering):
                 assert timetable.pathways is not None
-                if timetable.pathways.ids[number] not in data["pathways"]:
+                if is_new("pathways", number):
                     data["pathways"].append(timetable.pathways.ids[number])
                     words.append(f"{what} at {call.name or call.stop_id}")
-        values = trips["wheelchair_accessible"].to_numpy()[trips["trip_id"].to_numpy(object) == leg.ride.trip_id]
-        if values.size and not is_accepted(values[:1], rule)[0]:
+        if not is_accepted(wheelchairs[[trip]], rule)[0] and is_new("trips", trip):
             data["trips"].append(leg.ride.trip_id)
-            words.append(f"the trip {leg.ride.trip_id} of {leg.way} {leg.ride.line} ({_said(int(values[0]))})")
+            words.append(f"the trip {leg.ride.trip_id} of {leg.way} {leg.ride.line} ({_said(int(wheelchairs[trip]))})")
     if not words:
         return None
     return (
