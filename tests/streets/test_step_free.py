@@ -168,6 +168,10 @@ def test_obstacles_of_ways(text: str, reason: str, strict_reason: str) -> None:
         ("kerb=raised kerb:height=0.03", "", ""),
         ("kerb:height=0 kerb=yes", "", ""),
         ("barrier=bollard", "", "a bollard, of which not enough is known"),
+        ("barrier=bollard width=0.3", "", "a bollard, of which not enough is known"),  # of the bollard itself
+        ("barrier=block est_width=0.5", "", "a barrier, of which not enough is known"),
+        ("barrier=gate width=0.8", "a gate of 0.8 m", "a gate of 0.8 m"),
+        ("barrier=bollard opening=0.6", "a bollard of 0.6 m", "a bollard of 0.6 m"),
         ("barrier=bollard maxwidth:physical=1.2", "", ""),
         ("barrier=bollard maxwidth:physical=0.6", "a bollard of 0.6 m", "a bollard of 0.6 m"),
         ("barrier=cycle_barrier width=0.85", "a cycle barrier of 0.85 m", "a cycle barrier of 0.85 m"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from tests.support.worlds import FRAME, at, tables
 from traveltime_lab.modes.transportation import as_transportation
 from traveltime_lab.readers.gtfs.feed import read_feed
 from traveltime_lab.readers.region import Region
+from traveltime_lab.streets.extent import Extent
 
 #: A street of 2 km at 1 m/s, and a train from the station S in the west to T in the east.
 WITHOUT_STEPS = {**ON_FOOT, "wheelchair": "yes"}
@@ -514,6 +516,50 @@ def test_two_feeds_keep_their_pathways(tmp_path: Path) -> None:
         network.with_changes(tl.CloseElevator("lift"))
     facts = network.report()["timetable"]
     assert [each["pathways"]["platforms"] for each in facts.values()] == [2, 2]
+
+
+@pytest.mark.parametrize(
+    ("lift", "link", "is_open"),
+    [
+        (("", ""), ("", ""), True),
+        (("0", ""), ("", ""), True),
+        (("-1", ""), ("", ""), True),
+        (("", "0.5"), ("", ""), True),  # max_slope is for walkways only
+        (("0.8", ""), ("", ""), False),
+        (("", ""), ("", "0.5"), False),
+        (("", ""), ("", "8.3"), False),
+    ],
+)
+def test_widths_and_slopes_of_pathways(lift: Any, link: Any, is_open: bool, tmp_path: Path) -> None:
+    pathways = f"""
+        pathway_id,from_stop_id,to_stop_id,pathway_mode,is_bidirectional,traversal_time,min_width,max_slope
+        lift,south,hall,5,1,90,{lift[0]},{lift[1]}
+        link,hall,p1,1,1,10,{link[0]},{link[1]}
+        link2,p1,p2,1,1,10,,
+    """
+    network = built(tmp_path, pathways)
+    early = "2026-03-03T07:50:00"
+    assert np.isnan(seconds(network, WEST, EAST, departure_time=early, step_free="lenient")) != is_open
+    said = str(network.report()["timetable"])
+    assert ("min_width is not above 0: ignored" in said) == (lift[0] in ("0", "-1"))
+    assert ("max_slope is above 1" in said) == (link[1] == "8.3")
+
+
+def test_closed_elevators_are_no_border_of_the_extract(tmp_path: Path) -> None:
+    means = {"type": "train", "walking_time": 900, "direct_walking_time": 900}
+    # An extract of which the file says that ways are cut, and not where.
+    streets = dataclasses.replace(
+        STREETS, extent=Extent("ways"), edge_is_cut=np.zeros(STREETS.edge_from.size, np.bool_)
+    )
+    open_one = tl.build_network(streets, gtfs=stations(tmp_path), timezone="UTC")
+    found = []
+    for network in (open_one, open_one.with_changes(tl.ClosePathway(["lift", "stairs"]))):
+        for moment in ("departure_time", "arrival_time"):
+            area = tl.time_map(
+                network, at(EAST), travel_time=3600, transportation=means, **{moment: "2026-03-03T08:09:00"}
+            )
+            found += area["reaches_border"].tolist()
+    assert found == [False] * 4
 
 
 @pytest.mark.parametrize("is_first", [True, False])

@@ -29,6 +29,7 @@ from traveltime_lab.streets.links import positions
 from traveltime_lab.streets.snapping import SNAPPED, STOP_SNAPPING, Snaps, snap_points
 from traveltime_lab.transit import stop_links
 from traveltime_lab.transit.egress_side import EgressSide
+from traveltime_lab.transit.entrances import linked_by_entrances
 from traveltime_lab.transit.fastest_rides import fastest_rides
 from traveltime_lab.transit.query import TransitQuery
 
@@ -268,6 +269,10 @@ def _times(query: TransitQuery, leg: _Leg, is_arrival: bool) -> _Aboard:
     aboard = np.minimum(ways.at(leg.graph, stops, STOP_SNAPPING), rides_s)
     if border.local_border(streets) is None:
         # Without a box, stops that are far from all streets show where these end.
-        aboard[timetable.is_called & (stops.status != SNAPPED)] = 0.0
+        beyond = timetable.is_called & (stops.status != SNAPPED)
+        if timetable.pathways is not None:
+            # Stops in stations may be cut off by closed elevators, which says nothing about the streets.
+            beyond &= ~linked_by_entrances(query.layer, leg.means)
+        aboard[beyond] = 0.0
     on_streets = border.from_points(streets, leg.graph, leg.means, stops, STOP_SNAPPING, is_arrival=is_arrival)
     return _Aboard(ways, aboard, on_streets)

@@ -8,17 +8,19 @@ without a value have that of their station, boarding areas that of their platfor
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from traveltime_lab._arrays import AnyArray, BoolArray, Int32Array
 from traveltime_lab.modes.transportation import Transportation
-from traveltime_lab.transit.pathways import ESCALATOR, STAIRS, Pathways
+from traveltime_lab.transit.pathways import ESCALATOR, MOVING_WALKWAY, STAIRS, WALKWAY, Pathways
 from traveltime_lab.transit.timetable import Timetable
 
 #: Values of the columns.
 UNKNOWN, YES, NO = range(3)
+#: Pathways of which max_slope counts. Source: gtfs.org/documentation/schedule/reference, pathways.txt.
+_SLOPED: Final = (WALKWAY, MOVING_WALKWAY)
 
 
 class Rule(NamedTuple):
@@ -102,7 +104,8 @@ def obstacles(pathways: Pathways, rule: Rule | None) -> dict[str, BoolArray]:
         return found
     found["stairs"] = (pathways.kind == STAIRS) | ((pathways.stairs != 0) & (pathways.kind != ESCALATOR))
     found["an escalator"] = pathways.kind == ESCALATOR
-    found[f"steeper than {rule.incline:g} %"] = np.abs(pathways.slope) * 100.0 > rule.incline
+    has_slope = np.isin(pathways.kind, _SLOPED)
+    found[f"steeper than {rule.incline:g} %"] = has_slope & (np.abs(pathways.slope) * 100.0 > rule.incline)
     found[f"narrower than {rule.width_m:g} m"] = pathways.width < rule.width_m
     return found
 

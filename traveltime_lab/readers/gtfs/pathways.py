@@ -90,6 +90,11 @@ def read_pathways(
     for column in ("max_slope", "min_width"):
         numbers[column], is_text = table.floats(column)
         _note(table, findings, keep & is_text, f"{column} is not a number: ignored")
+    is_bad = keep & (numbers["min_width"] <= 0)
+    _note(table, findings, is_bad, "min_width is not above 0: ignored")
+    numbers["min_width"] = np.where(is_bad, np.nan, numbers["min_width"])
+    is_bad = keep & (np.abs(numbers["max_slope"]) > 1.0)
+    _note(table, findings, is_bad, "max_slope is above 1, a slope of 45°: is it in per cent?")
     stairs = table.integers("stair_count")
     is_bad = (stairs != parse.MISSING) & (np.abs(stairs) > 100_000)
     _note(table, findings, keep & is_bad, "stair_count is not a number: ignored")

@@ -48,6 +48,7 @@ NODE_STEP_FREE_KEYS: Final = (
     "kerb:height",
     "highway",
     "maxwidth:physical",
+    "opening",
     "maxwidth",
     "width",
     "est_width",
@@ -118,6 +119,8 @@ _BY_WIDTH: Final = {
     "bump_gate": facts.GATE,
     "door": facts.GATE,
 }
+#: Barriers whose ``width`` is that of the passage. That of bollards, blocks and others is of the object (assumed).
+_OPENINGS: Final = frozenset({facts.GATE, facts.CYCLE_BARRIER})
 #: Values of highway of nodes at which wheelchair=no is about passing there, and not about a stop or a shop.
 _PASSAGES = frozenset({"crossing", "elevator", "steps"})
 
@@ -265,7 +268,8 @@ def node_code(tags: Mapping[str, str]) -> int:
     says, barrier = tags.get("wheelchair", ""), tags.get("barrier", "")
     is_kerb = barrier == "kerb" or "kerb" in tags
     kind = _BARRIERS.get(barrier) or _BY_WIDTH.get(barrier) or (facts.KERB_KIND if is_kerb else 0)
-    width = _centimetres(tags, "maxwidth:physical", "maxwidth", "width", "est_width")
+    own = ("width", "est_width") if kind in _OPENINGS else ()
+    width = _centimetres(tags, "maxwidth:physical", "opening", "maxwidth", *own)
     if says in _PASSES:
         return facts.node_code(kind, width_cm=width) if barrier in _BY_WIDTH else 0
     if says == "no":
@@ -330,8 +334,8 @@ def parse_incline_percent(text: str | None) -> float | None:
     """
     value = (text or "").strip().lower()
     if match := _RATIO.fullmatch(value):
-        run = _float(match[2])
-        return min(100.0 * _float(match[1]) / run, 1000.0) if run > 0.0 else None
+        rise, run = _float(match[1]), _float(match[2])
+        return min(100.0 * rise / run, 1000.0) if run > 0.0 and math.isfinite(rise) and math.isfinite(run) else None
     if match := _PERCENT.fullmatch(value):
         number = _float(match[1])
         if match[2] == "°":
