@@ -140,6 +140,9 @@ def test_closed_elevators_and_pathways(tmp_path: Path) -> None:
     ):
         with pytest.raises(tl.InputError, match=words):
             network.with_changes(change)
+    for each in (tl.CloseElevator, tl.ClosePathway):
+        with pytest.raises(tl.InputError, match="has an empty pathway_id"):
+            each([""])
     with pytest.raises(tl.InputError, match="the timetable has no pathways"):
         built(tmp_path, None).with_changes(tl.ClosePathway("lift"))
 

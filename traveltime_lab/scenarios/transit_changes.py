@@ -130,7 +130,7 @@ class ClosePathway(Change):
     def __post_init__(self) -> None:
         """Check the ids."""
         super().__post_init__()
-        self._put(pathways=texts(self.pathways, "pathways"), feed=_feed(self.feed))
+        self._put(pathways=_pathway_ids(self.pathways, "pathways"), feed=_feed(self.feed))
 
 
 @explained_keywords
@@ -164,7 +164,7 @@ class CloseElevator(Change):
     def __post_init__(self) -> None:
         """Check the ids."""
         super().__post_init__()
-        self._put(elevators=texts(self.elevators, "elevators"), feed=_feed(self.feed))
+        self._put(elevators=_pathway_ids(self.elevators, "elevators"), feed=_feed(self.feed))
 
 
 @explained_keywords
@@ -304,6 +304,8 @@ class AddStop(Change):
     """
     Add a stop, for `AddLine`.
 
+    Whether wheelchairs can board there is not known, so that ``step_free="strict"`` does not use it.
+
     Parameters
     ----------
     stop_id : str
@@ -342,7 +344,8 @@ class AddLine(Change):
     Add a line with a regular headway.
 
     Departures from the first stop are at `start` and every headway later, before `end`; with `both_directions` also
-    from the last stop, at the same times. The line runs on all dates that the timetable covers.
+    from the last stop, at the same times. The line runs on all dates that the timetable covers. Whether its vehicles
+    take wheelchairs is not known, so that ``step_free="strict"`` does not use them.
 
     Parameters
     ----------
@@ -444,3 +447,11 @@ class AddLine(Change):
         if len(found) != n:
             raise InputError(f"{what} needs {n} values, one from each of {n + 1} stops to the next; got {len(found)}")
         return found
+
+
+def _pathway_ids(value: Any, what: str) -> tuple[str, ...]:
+    """Return ids of pathways, which are not empty."""
+    found = texts(value, what)
+    if not all(found):
+        raise InputError(f"{what} has an empty pathway_id; give the ids of pathways.txt")
+    return found

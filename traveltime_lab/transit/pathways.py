@@ -11,6 +11,8 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import breadth_first_order
 
 from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray, IndexArray, Int32Array, UInt8Array, arrays_by_field
 from traveltime_lab._digests import digest, parts_of
@@ -222,9 +224,11 @@ class Arcs(NamedTuple):
     def reached(self, start: BoolArray, *, is_backward: bool = False) -> BoolArray:
         """Return which stops are reached from some of them, or (`is_backward`) from which of them those are reached."""
         tail, head = (self.head, self.tail) if is_backward else (self.tail, self.head)
-        found = start.copy()
-        while True:
-            new = head[found[tail] & ~found[head]]
-            if not new.size:
-                return found
-            found[new] = True
+        # One more place leads to all places of the start, so that one search finds everything.
+        n = start.size
+        first = np.flatnonzero(start)
+        tails, heads = np.concatenate([tail, np.full(first.size, n)]), np.concatenate([head, first])
+        graph = coo_array((np.ones(tails.size, np.bool_), (tails, heads)), shape=(n + 1, n + 1)).tocsr()
+        found = np.zeros(n + 1, np.bool_)
+        found[breadth_first_order(graph, n, return_predecessors=False)] = True
+        return found[:n]
