@@ -269,12 +269,12 @@ def test_alerts_close_elevators(tmp_path: Path) -> None:
     later = [{"start": posix("2026-03-03T07:30:00"), "end": posix("2026-03-03T09:30:00")}]
     for stop, words in (
         ("p1", "closes 2 calls"),
-        ("north", "closes no pathway, as it is not in force at the time of the message"),
+        ("north", "closes no pathway, because it is not in force at the time of the message"),
     ):
         assert updated("NO_SERVICE", stop, activePeriod=later).updates.alerts["result"].tolist() == [words]
     now = [{"start": posix("2026-03-03T06:30:00"), "end": posix("2026-03-03T07:30:00")}]
     shut = updated("ACCESSIBILITY_ISSUE", "south", activePeriod=now)
-    assert "at every moment, as it is in force at the time" in shut.updates.alerts["result"].iloc[0]
+    assert "at every moment, because it is in force at the time" in shut.updates.alerts["result"].iloc[0]
     assert np.isnan(seconds(shut, WEST, EAST, step_free="lenient"))
 
 

@@ -78,11 +78,11 @@ def closed_pathways(
             found[number] = _and(before, f"closes no {what}, as its places are of several feeds; say which with feed=")
         elif _is_now(alert):
             is_closed |= here
-            always = " at every moment, as it is in force at the time of the message" if alert["periods"] else ""
+            always = " at every moment, because it is in force at the time of the message" if alert["periods"] else ""
             said = f"closes {n:,} {what}{'s' if n > 1 else ''} of stations{always}"
             found[number] = said if before.startswith(_NOTHING) else _and(before, said)
         elif not before.startswith(_NOTHING):
-            found[number] = _and(before, f"closes no {what}, as it is not in force at the time of the message")
+            found[number] = _and(before, f"closes no {what}, because it is not in force at the time of the message")
     return (is_closed if (is_closed != pathways.is_closed).any() else None), found
 
 
