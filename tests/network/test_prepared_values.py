@@ -71,11 +71,12 @@ def described(value: Any) -> Any:
 
 def digests(network: tl.Network, means: tuple[str | Transportation, ...]) -> dict[str, str]:
     """Return a digest of the prepared values of each kind and their keys."""
-    found: dict[str, list[Any]] = {}
+    found: dict[str, list[str]] = {}
     for use in network.prepare(*means)._prepared.values:
-        found.setdefault(name_of(use), []).append(described((use.key, use.value)))
+        found.setdefault(name_of(use), []).append(json.dumps(described((use.key, use.value))))
     return {
-        kind: hashlib.blake2b(json.dumps(values).encode(), digest_size=8).hexdigest()
+        # Threads that prepare beside each other finish in any order.
+        kind: hashlib.blake2b("".join(sorted(values)).encode(), digest_size=8).hexdigest()
         for kind, values in sorted(found.items())
     }
 
