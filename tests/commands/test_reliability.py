@@ -15,8 +15,8 @@ from traveltime_lab import cli
 from traveltime_lab.network.network import Network
 
 DATES = ("2019-05-14", "2019-05-15", "2019-05-16")
-HOW = ["--travel-time", "3600", "--departure-time", "2019-05-14T08:00", "--window", "300", "--quiet"]
-MORNING = {"travel_time": 3600, "departure_time": "2019-05-14T08:00", "window": 300}
+HOW = ["--travel-time", "3600", "--departure-time", "2019-05-14T08:00", "--window", "60", "--quiet"]
+MORNING = {"travel_time": 3600, "departure_time": "2019-05-14T08:00", "window": 60}
 
 
 @pytest.fixture(autouse=True)
