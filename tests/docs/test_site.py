@@ -83,10 +83,12 @@ def names(porto_alegre: Network, helsinki: Network, tmp_path: Path, monkeypatch:
     import requests
 
     Path(tmp_path / "city.osm").write_bytes(BLOCK)
-    for name in ("city.osm.pbf", "country.osm.pbf"):
+    for name in ("city.osm.pbf", "country.osm.pbf", "north.osm.pbf", "south.osm.pbf"):
         with osmium.SimpleWriter(str(tmp_path / name)) as writer:
             for item in osmium.FileProcessor(str(tmp_path / "city.osm")):
-                writer.add(item)
+                # A part of the same town, as a file is not given twice.
+                if item.is_node() or name != "south.osm.pbf":
+                    writer.add(item)
     for name, kind in (("buses.zip", 3), ("metro.zip", 1)):
         feed(tmp_path, name, **{**BUS, "routes": f"route_id,route_short_name,route_type\nR,1,{kind}"})
     monkeypatch.chdir(tmp_path)

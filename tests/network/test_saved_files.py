@@ -267,6 +267,7 @@ ANY_NUMBER = {
     "node_osm_id", "node_flags", "edge_way_id", "timetable/pattern_pickup", "timetable/pattern_drop_off",
     "timetable/course_along", "timetable/shape_along", "timetable/services.start", "timetable/services.end",
     "timetable/fare_attributes.price", "places.population", "places.osm_id",
+    "edge_step_free",
 }  # fmt: skip
 
 
