@@ -8,6 +8,7 @@ The public functions, the service, large jobs, the widget and `explain` all crea
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, TypeAlias, TypedDict
 
@@ -168,12 +169,14 @@ class Question:
     def to_json(self, day: dt.date | None) -> dict[str, Any]:
         """Return means, moment and snapping as values of JSON, with the date of a network for a typical moment."""
         moment = self.moment.isoformat() if isinstance(self.moment, dt.datetime) else self.moment and self.moment.value
+        costs = {} if self.costs is None else asdict(self.costs)
+        costs = {name: dict(value) if isinstance(value, Mapping) else value for name, value in costs.items()}
         return {
             "transportation": asdict(self.transportation),
             "arrival_time" if self.is_arrival else "departure_time": moment,
             **({} if day is None else {WEEKDAY_MORNING.value: day.isoformat()}),
             "snapping": asdict(self.snapping),
-            **({} if self.costs is None else {"costs": asdict(self.costs)}),
+            **({"costs": costs} if costs else {}),
         }
 
     def using(self, **options: Any) -> Question:

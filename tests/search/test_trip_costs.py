@@ -324,3 +324,13 @@ def test_streets_without_a_route_have_nothing() -> None:
         network, at((0, 0)), at((3200, 0)), travel_time=3600, transportation="walking", properties=BOTH
     )
     assert found[["emissions", "cost"]].isna().all(axis=None)
+
+
+def test_costs_cannot_be_changed() -> None:
+    costs = tl.Costs(running_cost={"driving": 1.0}, currency="EUR")
+    for mapping in (costs.emissions, costs.running_cost):
+        with pytest.raises(TypeError):
+            mapping["bus"] = -5.0
+    again = pickle.loads(pickle.dumps(costs))
+    assert again == costs and hash(again) == hash(costs)
+    assert dataclasses.replace(again, basis="operation") == dataclasses.replace(costs, basis="operation")

@@ -234,13 +234,15 @@ def test_where_there_are_none(tmp_path: Path, fare_door: Door) -> None:
         assert item["features"]["fares"] is False
 
 
-def test_emissions_are_those_of_the_library(tmp_path: Path) -> None:
+@pytest.mark.parametrize("means", ["public_transport", "walking", "cycling", "driving"])
+def test_emissions_are_those_of_the_library(tmp_path: Path, means: str) -> None:
     network = town(tmp_path)
-    how: dict[str, Any] = {"departure_time": EARLY, "transportation": "public_transport"}
+    how: dict[str, Any] = {"departure_time": EARLY, "transportation": means}
     found = tl.routes(network, PLACES.iloc[[0]], PLACES.iloc[1:], properties=["emissions"], **how)
     for door in opened(network):
         for path, is_matrix in (("/v4/time-filter", True), ("/v4/routes", False)):
-            body = request(is_matrix=is_matrix, properties=["travel_time", "emissions"])
+            fields = {"properties": ["travel_time", "emissions"], "transportation": {"type": means}}
+            body = request(is_matrix=is_matrix, **fields)
             places = ok(door.post(path, body))["results"][0]["locations"]
             grams = {each["id"]: each["properties"][0]["emissions"] for each in places}
             assert grams == {f"p{i + 1}": value for i, value in enumerate(found["emissions"])}

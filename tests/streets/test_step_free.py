@@ -43,7 +43,7 @@ def test_options_are_checked() -> None:
     assert tl.Transportation("walking", step_free=False) == tl.Transportation("walking")
     for wrong in ("yes", 1, "Strict", ["strict"]):
         with pytest.raises(ModeError, match="step_free must be one of 'lenient', 'strict'; got"):
-            tl.Transportation("walking", step_free=wrong)  # type: ignore[arg-type]
+            tl.Transportation("walking", step_free=wrong)
     for kind, row in MODES.items():
         if row.has_walks:
             means = tl.Transportation(kind, step_free="strict")

@@ -510,7 +510,7 @@ def test_options_are_checked() -> None:
     assert tl.Transportation("cycling+public_transport", max_stress=2).egress.max_stress is None
     for wrong, error in ((0, LimitError), (5, LimitError), (-1, LimitError), (1.5, ModeError), ("2", ModeError)):
         with pytest.raises(error, match="max_stress"):
-            tl.Transportation("cycling", max_stress=wrong)  # type: ignore[arg-type]
+            tl.Transportation("cycling", max_stress=wrong)
     for kind in ("walking", "driving", "public_transport"):
         with pytest.raises(ModeError, match="max_stress does not apply"):
             tl.Transportation(kind, max_stress=2)
@@ -546,7 +546,7 @@ def test_islands_and_kilometres_by_hand() -> None:
     assert islands.crs.to_epsg() == 4326
     for wrong, error in ((0, LimitError), (5, LimitError), ("low", ModeError)):
         with pytest.raises(error, match="max_stress"):
-            network.stress_islands(wrong)  # type: ignore[arg-type]
+            network.stress_islands(wrong)
 
 
 def test_bicycles_are_pushed_above_the_level_on_demand() -> None:
@@ -569,4 +569,4 @@ def test_bicycles_are_pushed_above_the_level_on_demand() -> None:
     with pytest.raises(ModeError, match="push_above_stress=True needs max_stress"):
         tl.Transportation("cycling", push_above_stress=True)
     with pytest.raises(ModeError, match="push_above_stress must be True or False"):
-        tl.Transportation("cycling", max_stress=2, push_above_stress=1)  # type: ignore[arg-type]
+        tl.Transportation("cycling", max_stress=2, push_above_stress=1)

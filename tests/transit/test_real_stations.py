@@ -13,7 +13,6 @@ import pytest
 import traveltime_lab as tl
 from tests.support.feeds import posix
 from tests.support.oracles_stations import StationFeed, StationOracle
-from tests.support.shared_data import VARIABLE, folder
 from tests.transit.test_stations import check
 from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.readers.gtfs.feed import read_feed
@@ -30,17 +29,11 @@ CITIES = {
 }  # fmt: skip
 
 
-def data(name: str) -> Path:
-    if not (folder() / name).exists():
-        pytest.skip(f"needs {name} in the folder {VARIABLE}")
-    return folder() / name
-
-
 @pytest.mark.slow
-def test_washington_without_stairs_and_escalators() -> None:
+def test_washington_without_stairs_and_escalators(shared_data: Path) -> None:
     """By elevators, platforms are reached from 154 of 239 entrances; wheelchair_boarding says no for 7 of these."""
-    feed = StationFeed.read(data(WASHINGTON))
-    timetable = read_feed(data(WASHINGTON))
+    feed = StationFeed.read(shared_data / WASHINGTON)
+    timetable = read_feed(shared_data / WASHINGTON)
     streets: Any = None  # which the ways inside do not need
     layer = TransitLayer(streets, timetable, "America/New_York")
     ids = timetable.stops["stop_id"].to_numpy(object)
@@ -77,14 +70,14 @@ def test_washington_without_stairs_and_escalators() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("step_free", ["lenient", "strict"])
 @pytest.mark.parametrize("city", CITIES)
-def test_500_pairs_equal_a_plain_twin_in_both_directions(city: str, step_free: str) -> None:
+def test_500_pairs_equal_a_plain_twin_in_both_directions(shared_data: Path, city: str, step_free: str) -> None:
     gtfs, osm, (west, south, east, north), moment = CITIES[city]
-    network = tl.build_network(data(osm), gtfs=data(gtfs))
+    network = tl.build_network(shared_data / osm, gtfs=shared_data / gtfs)
     means = Transportation("public_transport", step_free=step_free, walking_time=1500)
     rng = np.random.default_rng(7)
     points = [(rng.uniform(west, east, n), rng.uniform(south, north, n)) for n in (20, 25)]
     when, limit = posix(moment), 3600
-    oracle = StationOracle(network, StationFeed.read(data(gtfs)), means, *points, when - 4000, when + 4000)
+    oracle = StationOracle(network, StationFeed.read(shared_data / gtfs), means, *points, when - 4000, when + 4000)
     n, n_reached = check(network, oracle, means, points, when, limit)
     assert n == 500
     # By the strict rule few streets of the extracts are known to be step-free, and no trip in Washington.
@@ -94,10 +87,12 @@ def test_500_pairs_equal_a_plain_twin_in_both_directions(city: str, step_free: s
 @pytest.mark.slow
 @pytest.mark.parametrize("direction", ["departure_time", "arrival_time"])
 @pytest.mark.parametrize("step_free", [None, "lenient"])
-def test_routes_through_stations_are_those_of_the_matrix(direction: str, step_free: str | None) -> None:
+def test_routes_through_stations_are_those_of_the_matrix(
+    shared_data: Path, direction: str, step_free: str | None
+) -> None:
     """Times and lengths of 200 routes, whose legs inside stations are parts of the walk."""
     gtfs, osm, (west, south, east, north), moment = CITIES["washington"]
-    network = tl.build_network(data(osm), gtfs=data(gtfs))
+    network = tl.build_network(shared_data / osm, gtfs=shared_data / gtfs)
     means = Transportation("public_transport", step_free=step_free, walking_time=1800)
     rng = np.random.default_rng(0)
     ends = [gpd.GeoSeries.from_xy(rng.uniform(west, east, n), rng.uniform(south, north, n), crs=4326) for n in (10, 20)]

@@ -86,6 +86,18 @@ def seconds(network: tl.Network, start: tuple[float, float], end: tuple[float, f
 WEST, EAST = (900, 0), (4000, 0)
 
 
+def test_platforms_that_entrances_link_are_not_off_the_streets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Deep below a hill, the platforms are far from all streets, and the entrances on them."""
+    monkeypatch.setitem(PLACES, "p1", (1000, 2600))
+    monkeypatch.setitem(PLACES, "p2", (1020, 2600))
+    deep = built(tmp_path)
+    assert np.isfinite(seconds(deep, WEST, EAST))
+    assert deep.report().stops_off_streets().empty
+    assert "not on these streets" not in str(deep.report())
+    straight = built(tmp_path, None)
+    assert straight.report().stops_off_streets()["stop_id"].tolist() == ["p1", "p2"]
+
+
 def test_a_station_by_hand(tmp_path: Path) -> None:
     network = built(tmp_path)
     # From the north entrance: 30 s stairs and 20 s escalator, or 5 s through the gate and 40 s along the platforms.

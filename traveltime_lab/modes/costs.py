@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import csv
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
@@ -62,16 +62,32 @@ def _factors() -> dict[str, _Factor]:
         }  # fmt: skip
 
 
-class _Filled(dict[str, float | None]):
-    """The factors of all modes; `given` are those that replace the table, so that another basis fills the others."""
+class _Fixed(Mapping[str, float | None]):
+    """
+    Numbers by mode, which cannot be changed.
 
-    def __init__(self, filled: Any, given: Mapping[str, float | None] | None = None) -> None:
-        super().__init__(filled)
-        self.given = dict(self if given is None else given)
+    `given` are those that replace the table of factors, so that another basis fills the others.
+    """
 
-    def __reduce__(self) -> tuple[type[_Filled], tuple[dict[str, float | None], dict[str, float | None]]]:
-        """Return what pickle needs."""
-        return _Filled, (dict(self), self.given)
+    def __init__(self, values: Mapping[str, float | None], given: Mapping[str, float | None] | None = None) -> None:
+        self._values = dict(values)
+        self.given = self._values if given is None else dict(given)
+
+    def __getitem__(self, mode: str) -> float | None:
+        """Return the number of a mode."""
+        return self._values[mode]
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the modes."""
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        """Return the number of modes."""
+        return len(self._values)
+
+    def __repr__(self) -> str:
+        """Return the numbers as those of a dict."""
+        return repr(self._values)
 
 
 @dataclass(frozen=True)
@@ -149,7 +165,7 @@ class Costs:
         grams: dict[str, float | None] = dict.fromkeys(COST_MODES)
         grams |= {mode: row.grams(basis) for mode, row in _factors().items()}
         replaced: dict[str, float | None] = {}
-        given = self.emissions.given if isinstance(self.emissions, _Filled) else self.emissions
+        given = self.emissions.given if isinstance(self.emissions, _Fixed) else self.emissions
         for mode, value in _mapping(given, "emissions", COST_MODES).items():
             unit = "grams of CO2e per km"
             replaced[mode] = None if value is None else number(value, f"emissions[{mode!r}]", unit, 0.0, _MOST_GRAMS)
@@ -169,7 +185,7 @@ class Costs:
         ):
             raise InputError(f"currency must be an ISO 4217 code of three letters, such as 'EUR'; got {currency!r}")
         values = {
-            "basis": basis, "emissions": _Filled(grams | replaced, replaced), "running_cost": money,
+            "basis": basis, "emissions": _Fixed(grams | replaced, replaced), "running_cost": _Fixed(money),
             "toll_per_km": toll, "occupancy": number(self.occupancy, "occupancy", "people", 1.0, _MOST_PEOPLE),
             "currency": None if currency is None else currency.upper(),
         }  # fmt: skip

@@ -33,7 +33,7 @@ from traveltime_lab.streets.tables import StreetTables, street_km
 from traveltime_lab.transit.doubtful_trips import fast_rides, overtaking_trips
 from traveltime_lab.transit.layer import TransitLayer
 from traveltime_lab.transit.service_hours import departures_by_hour
-from traveltime_lab.transit.station_report import access_facts
+from traveltime_lab.transit.station_report import access_facts, far_stops
 from traveltime_lab.transit.timetable_report import days_left, headway_lines
 
 if TYPE_CHECKING:
@@ -342,7 +342,7 @@ class Report(dict[str, Any]):
         """
         transit = self._transit("stops_off_streets")
         called = np.flatnonzero(transit.timetable.is_called)
-        far = _far_stops(transit, called)
+        far = far_stops(transit, *_places(transit, called), called)
         frame = stops_frame(self._of("stops_off_streets")).iloc[far].reset_index(drop=True)
         frame.insert(len(frame.columns) - 1, "metres", _metres(transit, called[far]))
         return frame
@@ -474,19 +474,13 @@ def _stops_off_streets(transit: TransitLayer, feed: int) -> dict[str, Any]:
     """Return the stops of a feed that are too far from any walkable street."""
     timetable = transit.timetable
     rows = np.flatnonzero(timetable.is_called & (timetable.column("stops", "feed_idx") == feed))
-    far = rows[_far_stops(transit, rows)]
+    far = rows[far_stops(transit, *_places(transit, rows), rows)]
     facts: dict[str, Any] = {"number": far.size, "of": rows.size, "farther_than_m": snapping.STOP_SNAPPING.threshold}
     if far.size:
         some = far[:_STOPS_LISTED]
         names, metres = timetable.stops["stop_id"].iloc[some], _metres(transit, some)
         facts["such_as"] = ", ".join(f"{name} ({m:,.0f} m)" for name, m in zip(names, metres, strict=True))
     return facts
-
-
-def _far_stops(transit: TransitLayer, rows: IndexArray) -> IndexArray:
-    """Return which of some stops (rows of the table of stops) are too far from any walkable street."""
-    lng, lat = _places(transit, rows)
-    return np.flatnonzero(snapping.snap_points(transit.streets, lng, lat, _WALKING, snapping.STOP_SNAPPING).edge < 0)
 
 
 def _metres(transit: TransitLayer, rows: IndexArray) -> FloatArray:

@@ -269,10 +269,8 @@ def _times(query: TransitQuery, leg: _Leg, is_arrival: bool) -> _Aboard:
     aboard = np.minimum(ways.at(leg.graph, stops, STOP_SNAPPING), rides_s)
     if border.local_border(streets) is None:
         # Without a box, stops that are far from all streets show where these end.
-        beyond = timetable.is_called & (stops.status != SNAPPED)
-        if timetable.pathways is not None:
-            # Stops in stations may be cut off by closed elevators, which says nothing about the streets.
-            beyond &= ~linked_by_entrances(query.layer, leg.means)
-        aboard[beyond] = 0.0
+        # Those in stations may be cut off by closed elevators, which says nothing about the streets.
+        is_far = (stops.status != SNAPPED) & ~linked_by_entrances(query.layer, leg.means)
+        aboard[timetable.is_called & is_far] = 0.0
     on_streets = border.from_points(streets, leg.graph, leg.means, stops, STOP_SNAPPING, is_arrival=is_arrival)
     return _Aboard(ways, aboard, on_streets)

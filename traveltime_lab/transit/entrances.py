@@ -49,6 +49,8 @@ def linked_by_entrances(layer: TransitLayer, transportation: Transportation) -> 
     Those of stations that have no entrance near a street of the mode are linked straight, as without pathways. That
     does not depend on `step_free`: stations of which only the entrances without steps are missing cannot be reached.
     """
+    if layer.timetable.pathways is None:
+        return np.zeros(layer.timetable.n_stops, np.bool_)
     doors, snaps = entrance_snaps(layer, replace(transportation, step_free=None, max_incline=None, min_width=None))
     root = roots(layer.timetable.column("stops", "parent_idx"))
     has_door = np.zeros(root.size, np.bool_)

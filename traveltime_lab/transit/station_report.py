@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from traveltime_lab._arrays import FloatArray, IndexArray
 from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.streets.costs import connector_kph
-from traveltime_lab.transit.entrances import entrance_snaps
+from traveltime_lab.streets.snapping import STOP_SNAPPING, snap_points
+from traveltime_lab.transit.entrances import entrance_snaps, linked_by_entrances
 from traveltime_lab.transit.inside import Walker, indoors, inside
 from traveltime_lab.transit.layer import TransitLayer
 from traveltime_lab.transit.pathways import ELEVATOR, ENTRANCE
@@ -26,6 +28,16 @@ def access_facts(layer: TransitLayer, feed: int, facts: Mapping[str, Any]) -> di
     found: dict[str, Any] = {"wheelchairs": _wheelchairs(layer, feed)}
     inside_facts = _stations(layer, feed)
     return found | ({"pathways": {**facts.get("pathways", {}), **inside_facts}} if inside_facts else {})
+
+
+def far_stops(layer: TransitLayer, lng: FloatArray, lat: FloatArray, rows: IndexArray) -> IndexArray:
+    """
+    Return which of some stops (rows of the table of stops) are too far from any walkable street.
+
+    Platforms that entrances link are not, wherever they are.
+    """
+    is_far = snap_points(layer.streets, lng, lat, _WALKING, STOP_SNAPPING).edge < 0
+    return np.flatnonzero(is_far & ~linked_by_entrances(layer, _WALKING)[rows])
 
 
 def _wheelchairs(layer: TransitLayer, feed: int) -> dict[str, int]:

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 from msgspec import UNSET
 
-from traveltime_lab._arrays import Int64Array
+from traveltime_lab._arrays import FloatArray, Int64Array
 from traveltime_lab.itinerary import Alert, Route
 from traveltime_lab.kernels.unreached import UNREACHED
 from traveltime_lab.limits import MAX_ROUTE_TIME_S
@@ -26,7 +26,7 @@ from traveltime_lab.search.pair_times import pair_times, poured, reachable_pairs
 from traveltime_lab.search.pairs import metres_of, seconds_of
 from traveltime_lab.search.properties import wants_length
 from traveltime_lab.search.routes import find_routes
-from traveltime_lab.search.trip_costs import emissions_of
+from traveltime_lab.search.trip_costs import emissions_of, needs_routes
 from traveltime_lab.server.contract.moments import write_moment
 from traveltime_lab.server.contract.properties import ON_THE_WIRE, number_values
 from traveltime_lab.server.contract.responses import Properties
@@ -59,6 +59,8 @@ class Ways:
     totals : list of dict of str to float, or None, of length n, optional
         Cost of trips by currency; None for a trip with a ride of unknown fare.
     routes : list of Route, of length n, optional
+    emissions : float64 array of shape (n,), optional
+        Grams of CO2e of ways that were found without routes; NaN where they are not known.
     """
 
     other: Int64Array
@@ -67,6 +69,7 @@ class Ways:
     breakdowns: list[list[dict[str, Any]]] | None = None
     totals: list[dict[str, float] | None] | None = None
     routes: list[Route] | None = None
+    emissions: FloatArray | None = None
 
     def entries(self, requested: Collection[str]) -> Iterator[Properties]:
         """Return the requested properties of each way."""
@@ -77,7 +80,9 @@ class Ways:
             known["fares"] = [UNSET if each is None else {"tickets_total": tickets_total(each)} for each in self.totals]
         if self.routes is not None and "fares" in requested:
             known["fares"] = [fares_entry(route) or UNSET for route in self.routes]
-        if self.routes is not None and "emissions" in requested:
+        if self.emissions is not None:
+            known["emissions"] = [UNSET if np.isnan(each) else each for each in self.emissions.tolist()]
+        elif self.routes is not None and "emissions" in requested:
             grams = (emissions_of(route, _FACTORS) for route in self.routes)
             known["emissions"] = [UNSET if each is None else each for each in grams]
         if self.routes is not None and "route" in requested:
@@ -121,7 +126,9 @@ def find_ways(
         return Ways(_NOTHING, _NOTHING)
     is_by_mode, is_by_timetable = "distance_breakdown" in requested, trips.query.transit is not None
     is_by_ferry = not is_by_timetable and not MODES[trips.query.transportation.type].is_on_streets
-    of_routes = {"route", "fares", "emissions", *({"alerts"} if is_by_timetable else ())}
+    of_routes = {"route", "fares", *({"emissions", "alerts"} if is_by_timetable else ())}
+    if needs_routes(trips.query, requested):
+        of_routes.add("emissions")
     if limit is None or (not is_fast and not of_routes.isdisjoint(requested)) or (is_by_mode and is_by_ferry):
         return _routed(trips, limit, n_best, is_by_mode=is_by_mode)
     if is_by_timetable and (is_by_mode or n_best > 1):
@@ -131,7 +138,10 @@ def find_ways(
 
 def _reached(trips: Trips, limit: int, requested: Collection[str]) -> Ways:
     """Return ways with times, distances and totals."""
+    charges = ("emissions",) if "emissions" in requested else ()
     query = replace(trips.query, needs_length=wants_length(requested) or "distance_breakdown" in requested)
+    if charges:
+        query = replace(query, question=replace(query.question, costs=_FACTORS), charges=charges, needs_length=True)
     found = reachable_pairs(query, trips.pairs, limit)
     other = trips.other_of(poured(found.origins), poured(found.destinations)).astype(np.int64)
     metres = half_up(poured(found.metres)).astype(np.int64) if query.needs_length else None
@@ -140,7 +150,8 @@ def _reached(trips: Trips, limit: int, requested: Collection[str]) -> Ways:
         mode = query.transportation.street.leg
         breakdowns = [[{"mode": mode, "distance": each}] for each in metres.tolist()]
     totals = _totals(replace(trips.take(other), query=query)) if "fares" in requested else None
-    return Ways(other, poured(found.seconds).astype(np.int64), metres, breakdowns, totals)
+    grams = poured(found.charges["emissions"]) if charges else None
+    return Ways(other, poured(found.seconds).astype(np.int64), metres, breakdowns, totals, emissions=grams)
 
 
 def _totals(trips: Trips) -> list[dict[str, float] | None] | None:
