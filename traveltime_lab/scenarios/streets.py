@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -196,7 +197,7 @@ def _with_tracks(tables: StreetTables, edges: IndexArray, change: AddCycleTrack)
         rows = edges if change.direction == way else edges[is_driven]
         codes[rows, side] = stress.with_track(codes[rows, side])
         if change.direction == way:
-            changed, is_opened = with_uses(tables, edges, lambda uses, way=way: _opened(uses, way))  # type: ignore[misc]
+            changed, is_opened = with_uses(tables, edges, partial(_opened, way=way))
     is_other = (codes != tables.edge_stress.reshape(-1, 2)).any(axis=1)
     return replace(changed, edge_stress=codes.ravel()) if is_other.any() else changed, is_other | is_opened
 

@@ -106,11 +106,12 @@ def by_side_of_traffic(both: UInt16Array, lng: FloatArray, lat: FloatArray) -> U
 @lru_cache(maxsize=65_536)
 def _codes(relevant: tuple[tuple[str, str], ...], is_left_hand: bool) -> tuple[int, int]:
     tags = dict(relevant)
-    both = tuple(_facts(tags, direction, is_left_hand=is_left_hand) for direction in ("forward", "backward"))
+    one, other = (_facts(tags, direction, is_left_hand=is_left_hand) for direction in ("forward", "backward"))
     given = tags.get("lts", "")
     if given in ("1", "2", "3", "4"):
-        return tuple(each._replace(kind=stress.GIVEN).packed(int(given)) for each in both)  # type: ignore[return-value]
-    return both[0].packed(), both[1].packed()
+        one, other = (facts._replace(kind=stress.GIVEN) for facts in (one, other))
+        return one.packed(int(given)), other.packed(int(given))
+    return one.packed(), other.packed()
 
 
 def _facts(tags: Mapping[str, str], direction: str, *, is_left_hand: bool) -> Facts:
