@@ -508,5 +508,5 @@ def test_a_new_row_walks_through_every_door() -> None:
     }
     assert found["by timetable"]
     assert found["others"] == ["public_transport", "cycling+ferry"]
-    assert found["openapi"] == ["SlowTransit", "WalkingSlow"]
+    assert found["openapi"] == ["FastWalkingSlow", "SlowTransit", "WalkingSlow"]
     assert found["protobuf"] == ["walking_slow", True]

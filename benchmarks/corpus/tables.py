@@ -24,10 +24,7 @@ SEARCHES: dict[str, tuple[str, str, dict[str, str]]] = {
     "h3_cells": ("POA, ONE", "HEL, HA", {"travel_time": "600", "resolution": "9"}),
     "geohash_cells": ("POA, ONE", "HEL, HA", {"travel_time": "600", "resolution": "7"}),
     "accessibility": ("POA, A, RANDOM", "HEL, HA, HRANDOM", {"travel_time": "1500", "values": "'people'"}),
-    "pareto_routes": (
-        "POA, ONE, B", "HEL, HONE, HB",
-        {"travel_time": "1200", "transportation": "'walking'", "departure_time": "'2019-05-14T08:00'"},
-    ),
+    "pareto_routes": ("POA, ONE, B", "HEL, HONE, HB", {"travel_time": "1200"}),
     "explain": ("POA, ONE, B.iloc[[3]]", "HEL, HONE, HB.iloc[[1]]", {"travel_time": "300"}),
     "snap": ("POA, RANDOM", "HEL, HRANDOM", {}),
     "prepare_points": ("POA, A", "HEL, HA", {}),

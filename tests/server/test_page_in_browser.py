@@ -152,13 +152,12 @@ def test_click_drag_mode_and_time(url: Served, visit: Callable[..., Page]) -> No
     slider.focus()
     for _ in range(5):
         page.keyboard.press("ArrowRight")
+    until(page, f"({WIDTH})() > {1.1 * on_foot}")
     until_text(page.locator("#status"), lambda text: "km²" in text)
-    page.wait_for_timeout(500)
+    assert page.get_by_label("Minutes", exact=True).input_value() == "20"
     longer = page.evaluate(WIDTH)
-    assert longer > 1.1 * on_foot and page.get_by_label("Minutes", exact=True).input_value() == "20"
     areas(page, lambda: page.get_by_label("Mode").select_option("driving"))
-    page.wait_for_timeout(700)
-    assert page.evaluate(WIDTH) > longer
+    until(page, f"({WIDTH})() > {longer}")
     picture(page, "2-driving")
 
     dawn = areas(page, lambda: page.get_by_label("Local time").fill("2019-05-14T03:00"))
