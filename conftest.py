@@ -41,7 +41,7 @@ LONGEST = (
     "tests/streets/test_street_searches.py",
 )
 #: Marks that a file gives to its tests by name, as `pytest.mark.slow`.
-MARKS = ("quick", "slow", "cities", "mutations", "solr")
+MARKS = ("quick", "slow", "thorough", "cities", "mutations", "solr")
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -71,7 +71,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     """Compile all kernels, on two cores, before processes begin of which each would compile them."""
     config = session.config
     _ignore_loaded_modules(config)
-    is_part = config.option.keyword or config.option.collectonly or config.option.markexpr == "slow"
+    is_part = config.option.keyword or config.option.collectonly or config.option.markexpr in ("slow", "thorough")
     is_whole = config.args == config.getini("testpaths") and not is_part
     if is_whole and getattr(config.option, "numprocesses", None):
         from traveltime_lab.kernels import warm_up

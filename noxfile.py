@@ -2,9 +2,9 @@
 The checks of this project, each of which runs by name: ``nox -l`` lists them, ``nox -s lint types`` runs two.
 
 Each session creates an environment of its own in ``.nox/``, with uv where that is installed. ``-R`` uses the existing
-one; ``--no-venv`` runs ``lint``, ``imports``, ``types``, ``demo``, ``tests``, ``slow``, ``mutations`` and ``plugin`` in
-the active environment. Arguments after ``--`` are passed on, as in ``nox -s tests -- -k snap``. `.ci/run` calls these
-sessions.
+one; ``--no-venv`` runs ``lint``, ``imports``, ``types``, ``demo``, ``tests``, ``slow``, ``thorough``, ``mutations`` and
+``plugin`` in the active environment. Arguments after ``--`` are passed on, as in ``nox -s tests -- -k snap``. `.ci/run`
+calls these sessions.
 """
 
 from __future__ import annotations
@@ -116,6 +116,13 @@ def slow(session: nox.Session) -> None:
 
 
 @nox.session
+def thorough(session: nox.Session) -> None:
+    """Run the tests with the mark `thorough`, which `.ci/run` leaves out, too; takes half an hour."""
+    install(session, "--editable", ".[test]")
+    session.run("python", "-m", "pytest", "-n", "auto", "-m", "thorough", "--durations=5", *session.posargs)
+
+
+@nox.session
 def mutations(session: nox.Session) -> None:
     """Read 5,000 mutations of every kind of file and body; takes an hour."""
     install(session, "--editable", ".[test]")
@@ -144,7 +151,7 @@ def demo_and_quick_tests(session: nox.Session, *options: str) -> None:
     session.env["TRAVELTIME_LAB_CACHE"] = str(own / "cache")
     with tempfile.TemporaryDirectory() as folder:
         session.run("traveltime-lab", "demo", "--out", folder)
-    session.run("python", "-m", "pytest", "-m", "quick and not slow", "-q", *session.posargs)
+    session.run("python", "-m", "pytest", "-m", "quick and not slow and not thorough", "-q", *session.posargs)
 
 
 @nox.session(python=PYTHONS)

@@ -100,7 +100,7 @@ def test_fork_after_a_search(saved: str) -> None:
     )
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
 def test_pools_of_processes(saved: str, method: str) -> None:
     run(
@@ -115,7 +115,7 @@ def test_pools_of_processes(saved: str, method: str) -> None:
     )
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_fork_while_other_threads_search(saved: str) -> None:
     """Whatever locks they hold, pools, memos, tiles, compilers: children do not wait for threads they do not have."""
     run(
@@ -196,7 +196,7 @@ def test_fork_while_a_lock_is_held(saved: str) -> None:
     )
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_application_made_before_forks(saved: str) -> None:
     """As servers with preloading do: networks and application in the parent, a server in each child."""
     pytest.importorskip("uvicorn", reason="the extra 'server' is not installed")
@@ -257,7 +257,7 @@ def test_application_made_before_forks(saved: str) -> None:
     )
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_forks_and_pandana(saved: str) -> None:
     pytest.importorskip("pandana", reason="pandana is not installed")
     run(

@@ -21,8 +21,6 @@ from traveltime_lab.kernels import cache
 from traveltime_lab.runtime import progress as watching
 from traveltime_lab.settings import settings
 
-pytestmark = pytest.mark.quick
-
 HOMES = worlds.at(*((100.0 * i, 5.0) for i in range(1, 21)))
 SHOPS = worlds.at(*((100.0 * i, 205.0) for i in range(1, 8)))
 FOOT: dict[str, Any] = {"transportation": "walking", "travel_time": 600}

@@ -129,7 +129,7 @@ def test_the_code_of_a_page_runs(page: str, names: dict[str, Any]) -> None:
         exec(compile(fence, page, "exec"), names)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_every_call_for_users_of_other_packages_runs(names: dict[str, Any]) -> None:
     assert len(CALLS) > 35
     for call in CALLS:
@@ -268,6 +268,7 @@ def test_remote_parts_of_a_page_are_found() -> None:
         assert offline.remote_parts(part), part
 
 
+@pytest.mark.slow
 def test_pictures_have_the_colours_of_the_original(helsinki: Network) -> None:
     """With a scale of 256 steps; most pixels keep their colour, bands and steps of the scale all of them."""
     cells = tl.h3_cells(helsinki, (24.9414, 60.1711), travel_time=900, resolution=10, transportation="walking")
@@ -334,6 +335,7 @@ def test_pictures_that_look_the_same() -> None:
     assert not looks.looks_the_same(png(), png(size=500))
 
 
+@pytest.mark.slow
 def test_cells_with_a_picture_have_to_draw(tmp_path: Path) -> None:
     """Also where MPLBACKEND is exported. A cell of a widget has to show one; its picture is a still."""
     from matplotlib.figure import Figure

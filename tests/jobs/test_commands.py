@@ -169,7 +169,7 @@ def test_an_interruption_without_words(monkeypatch: pytest.MonkeyPatch, capsys: 
 
 @pytest.mark.skipif(os.name == "nt", reason="no signals")
 @pytest.mark.parametrize("sent", ["SIGINT", "SIGTERM"])
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_signal_in_the_middle(files: Path, tmp_path: Path, sent: str) -> None:
     given = [*arguments(files, tmp_path / "m"), "--part-size", "15"]
     with subprocess.Popen(

@@ -285,7 +285,7 @@ def test_folders_of_others_are_left_alone(town: Network, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("of_folders", [True, False], ids=["folder", "file, as on Windows"])
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_two_at_a_time_are_refused(
     town: Network, whole: dict[str, str], tmp_path: Path, of_folders: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

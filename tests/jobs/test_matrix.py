@@ -137,6 +137,7 @@ def test_labels_that_no_column_holds(town: Network, tmp_path: Path, labels: Any)
     assert not (tmp_path / "m").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The inplace keyword")  # of dask, with pandas 3.1
 def test_pandas_dask_and_duckdb_read_the_same_rows(plain: Path) -> None:
     duckdb = pytest.importorskip("duckdb")
@@ -269,7 +270,7 @@ def test_errors_of_workers_are_those_of_the_library(
         tl.write_matrix(saved, HOMES, SHOPS, tmp_path / "m", executor=wrong, progress=False, **ON_FOOT)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_cluster_whose_only_worker_is_killed(town: Network, plain: Path, tmp_path: Path) -> None:
     distributed = pytest.importorskip("distributed")
     # What was scattered is lost with the worker; with several workers it is not.

@@ -93,7 +93,7 @@ print(*sorted({made.name for made in cache.compilations()}))
 """
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_changed_constant_changes_every_caller(copy: Path) -> None:
     linked = "transit.trip_instances.link_blocks"
     assert answer(start(copy, CALLERS)) == ["1000", "1", linked, "transit.walks.straight_ms"]
@@ -135,7 +135,7 @@ def test_a_changed_named_tuple_of_a_caller(copy: Path) -> None:
     assert answer(start(copy, TRIAL_CALLER.replace("FIELDS", "high: int; low: int"))) == ["2"]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_processes_that_compile_at_the_same_time(copy: Path) -> None:
     processes = [start(copy, CALLERS) for _ in range(2)]
     for process in processes:

@@ -256,7 +256,7 @@ print("compiled", len(cache.compilations()), "ready", cache.n_ready())
 """
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_kernels_for_the_baseline_change_no_answer(tmp_path: Path) -> None:
     """The kernels of the demo, compiled for the baseline in other processes, beside a copy of the package."""
     shutil.copytree(PACKAGE, tmp_path / "copy" / "traveltime_lab", ignore=shutil.ignore_patterns("__pycache__"))

@@ -116,7 +116,7 @@ def test_quick_start(browser: Browser, lab: str, shoot: Callable[[Page, str], No
     page.close()
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_traffic(browser: Browser, lab: str, shoot: Callable[[Page, str], None]) -> None:
     page, complaints = run_notebook(browser, lab, "03-traffic")
     shoot(page, "traffic-1-eight")
@@ -137,7 +137,7 @@ def test_traffic(browser: Browser, lab: str, shoot: Callable[[Page, str], None])
     page.close()
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_public_transport(browser: Browser, lab: str, shoot: Callable[[Page, str], None]) -> None:
     page, complaints = run_notebook(browser, lab, "05-public-transport")
     shoot(page, "public-transport-1-eight")
@@ -191,7 +191,7 @@ def until_side_by_side(page: Page) -> None:
         page.wait_for_timeout(1000)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_side_by_side(browser: Browser, lab: str, shoot: Callable[[Page, str], None]) -> None:
     page, complaints = run_notebook(browser, lab, "14-scenarios")
     shoot(page, "side-by-side-1-opened")
@@ -225,7 +225,7 @@ def test_side_by_side(browser: Browser, lab: str, shoot: Callable[[Page, str], N
     page.close()
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_exported_page(browser: Browser, tmp_path: Path, shoot: Callable[[Page, str], None]) -> None:
     network, places = tl.sample_network(), tl.sample_points()
     made = tl.TravelTimeMap(network, places.iloc[[0, 1]], travel_time=900)

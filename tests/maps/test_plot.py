@@ -258,6 +258,7 @@ def test_rings_with_colours_of_a_scale(helsinki: Network) -> None:
     assert ax.get_legend() is None and scale_of(ax).get_ylim() == (2, 6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("values", [[5.0], [5.0, 5.0, 5.0], [0.0, 0.0, 7.0]])
 def test_schemes_of_few_values(helsinki: Network, values: list[float]) -> None:
     pytest.importorskip("mapclassify")
@@ -446,6 +447,7 @@ def test_numbers_of_labels_have_separators(value: float, label: str) -> None:
     assert style.number_label(value) == label
 
 
+@pytest.mark.slow
 def test_ticks_of_scales_have_separators_and_no_powers_of_ten(helsinki: Network) -> None:
     home = tl.sample_points("helsinki").iloc[[0]]
     cells = tl.h3_cells(helsinki, home, travel_time=600, resolution=10, transportation="walking")

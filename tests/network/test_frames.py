@@ -58,10 +58,12 @@ def test_the_sample_comes_back(helsinki: Network) -> None:
     check_same(helsinki, again(helsinki))
 
 
+@pytest.mark.slow
 def test_a_city_comes_back(porto_alegre: Network) -> None:
     check_same(porto_alegre, again(porto_alegre))
 
 
+@pytest.mark.slow
 def test_through_files_and_with_other_order_of_rows(helsinki: Network, tmp_path: Path) -> None:
     nodes, edges = helsinki.nodes_frame(), helsinki.edges_frame()
     nodes.to_parquet(tmp_path / "nodes.parquet")

@@ -130,6 +130,7 @@ def test_other_speeds(plain: Path, ready: Path, mode: str, monkeypatch: pytest.M
 OWN = {"type": "public_transport", "walking_speed": 3.5}
 
 
+@pytest.mark.slow
 def test_own_speeds(porto_alegre: Network, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from traveltime_lab.transit import stop_links
 
@@ -147,6 +148,7 @@ def test_own_speeds(porto_alegre: Network, tmp_path: Path, monkeypatch: pytest.M
     assert own[0]["travel_time"] != usual[0]["travel_time"]
 
 
+@pytest.mark.slow
 def test_with_a_timetable(porto_alegre: Network, tmp_path: Path) -> None:
     before = tl.load_network(porto_alegre.save(tmp_path / "before.network"))
     path = (
@@ -223,7 +225,7 @@ ACCEPTED = st.sampled_from(["both_drivable_and_walkable", "any_drivable"])
     towns(), MEANS, MEANS, ACCEPTED, st.sampled_from(["2026-03-03T08:30", None]), st.sampled_from(["time", "distance"])
 )
 @hypothesis_settings(max_examples=60, suppress_health_check=list(HealthCheck))
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_another_question_gets_its_own_answer(
     network: Network, prepared_for: Transportation, asked: Transportation, accept: str, moment: str | None, metric: Any
 ) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 import traveltime_lab as tl
 from tests.support.worlds import with_slopes
@@ -100,6 +101,7 @@ def recorded() -> dict[str, Any]:
     }
 
 
+@pytest.mark.slow
 def test_other_values_have_another_version() -> None:
     stored, found = json.loads(STORED.read_text("utf-8")), recorded()
     version = prepared_file.VERSION

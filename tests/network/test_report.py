@@ -115,6 +115,7 @@ def test_departures_by_hour(odd: tl.Network) -> None:
     assert str(odd.report().service()["date"].min()) == week
 
 
+@pytest.mark.slow
 def test_departures_of_samples(porto_alegre: tl.Network, tmp_path: Path) -> None:
     same_as_slow(porto_alegre, dt.date(2016, 1, 18))
     same_as_slow(blocks(tmp_path), dt.date(2026, 3, 4))
@@ -248,6 +249,7 @@ def slow_overtaking(timetable: Timetable, date: dt.date) -> dict[str, int]:
     return found
 
 
+@pytest.mark.slow
 def test_trips_that_overtake(tmp_path: Path) -> None:
     random = np.random.default_rng(4)
     for number in range(20):
@@ -331,6 +333,7 @@ def test_names_in_html_are_escaped(tmp_path: Path) -> None:
     assert any(cell.startswith(f"{bad} (1,001 m)") for cell in page.cells)
 
 
+@pytest.mark.slow
 def test_examples(porto_alegre: tl.Network, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(tl, "sample_network", lambda: porto_alegre)

@@ -95,6 +95,7 @@ def test_unknown_sample() -> None:
             function("coquimbo")
 
 
+@pytest.mark.slow
 def test_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     builds: list[Path] = []
     build = sample.build_network

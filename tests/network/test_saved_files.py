@@ -271,7 +271,7 @@ ANY_NUMBER = {
 }  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_every_column_is_checked(prepared_file: Path, tmp_path: Path) -> None:
     """Each column of a file with hostile content and valid checksums: refused by name, or a value like any other."""
     table = table_of(prepared_file)
@@ -357,6 +357,7 @@ PARTS = [
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("part", "cases"), PARTS)
 def test_changed_bytes_with_valid_checksums(prepared_file: Path, tmp_path: Path, part: int, cases: int) -> None:
     """Loaded or refused, with no other error and no crash."""

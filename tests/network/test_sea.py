@@ -175,6 +175,7 @@ def test_a_lake_cut_by_the_border_may_be_crossed_by_a_bridge(tmp_path):
     assert list(found.values()) == [(1, 0), (1, 0), (0, 1)]
 
 
+@pytest.mark.thorough
 def test_the_sea_of_monaco_stays_beside_milan(tmp_path, shared_data):
     """The areas of Monaco are the same whether or not the file has Milan, 230 km away."""
     sources = [shared_data / "monaco" / "osm.pbf", shared_data / "milan" / "osm.pbf"]

@@ -14,8 +14,6 @@ import traveltime_lab as tl
 from tests.support import worlds
 from tests.support.towns import blocks
 
-pytestmark = pytest.mark.quick
-
 
 @pytest.fixture(scope="module")
 def town(tmp_path_factory: pytest.TempPathFactory) -> tl.Network:

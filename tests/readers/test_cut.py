@@ -369,7 +369,7 @@ def test_a_feed_outside(tmp_path: Path) -> None:
 # Real cities ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("city", "box"), [("milan", (9.15, 45.44, 9.22, 45.49)), ("helsinki", (24.935, 60.16, 24.95, 60.175))]
 )
@@ -410,7 +410,7 @@ def test_thousand_pairs(shared_data: Path, tmp_path: Path, city: str, box: Any) 
         assert times[0].notna().to_numpy().sum() > 300
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_memory_grows_with_the_cut(shared_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file four times as long takes no more memory for the same cut; libosmium's is not counted."""
     source, box = shared_data / "monaco/osm.pbf", region_of((7.40, 43.72, 7.42, 43.74))

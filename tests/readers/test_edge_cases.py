@@ -231,6 +231,7 @@ class TestRestrictionsOfRealStreets:
 
 
 class TestRestrictionsViaWaysOfRealStreets:
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("name", "least"),
         [("edge_cases/via_way_restriction.osm.pbf", 1), ("helsinki/osm_center.pbf", 1), ("milan/osm.pbf", 8)],
@@ -584,6 +585,7 @@ class TestFiji:
         assert without.travel_time.notna().tolist() == [True, False, False, True]
         assert set(without.reason.dropna()) == {"other_component"}
 
+    @pytest.mark.slow
     def test_shapes_on_both_sides(self, fiji):
         _, network = fiji
         shapes = [

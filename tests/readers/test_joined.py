@@ -53,6 +53,7 @@ def quarters(at: tuple[float, float]) -> list[Box]:
 INSIDE = st.integers(1, 79).map(lambda step: round(step * 0.00005, 7))
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(
     st.tuples(INSIDE, INSIDE), st.permutations(range(4)), st.lists(st.sampled_from([".osm", ".osm.pbf"]), min_size=4)
@@ -63,6 +64,7 @@ def test_four_quarters_are_the_town(town: Path, at: tuple[float, float], order: 
     assert comparable(read_osm([parts[i] for i in order])) == comparable(read_osm(whole))
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(st.tuples(INSIDE, INSIDE), st.integers(0, 3))
 def test_three_quarters_have_a_corner(town: Path, at: tuple[float, float], left_out: int) -> None:

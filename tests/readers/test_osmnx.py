@@ -446,7 +446,7 @@ def osmnx_server(extract: overpass.Extract, tmp_path: Path, monkeypatch: pytest.
         yield ox
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_places(osmnx_server: Any, extract: overpass.Extract) -> None:
     ox = osmnx_server
     before = (ox.settings.all_oneway, list(ox.settings.useful_tags_way))
@@ -497,7 +497,7 @@ def test_a_box_across_the_180th_meridian_is_two(kind: Any, monkeypatch: pytest.M
     assert sorted(tables.edge_way_id.tolist()) == [1, 2]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_points(osmnx_server: Any) -> None:
     by_name = tables_from_place({"lat": 60.1710, "lng": 24.9414}, distance=300)
     assert_sound(by_name)

@@ -137,6 +137,7 @@ def mapped_turns(tables: StreetTables) -> tuple[set[Turn], int]:
     return turns, n_longer
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "n_turns", "others"),
     [

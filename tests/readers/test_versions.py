@@ -330,6 +330,7 @@ def test_marked_histories_are_refused(tmp_path: Path) -> None:
             read(path)
 
 
+@pytest.mark.thorough
 def test_overlapping_parts_of_a_city(shared_data: Path, tmp_path: Path) -> None:
     """Join two halves that share a third of their ways, in the ways that people do it."""
     whole = shared_data / "helsinki" / "osm_center_small.pbf"
@@ -359,6 +360,7 @@ def test_overlapping_parts_of_a_city(shared_data: Path, tmp_path: Path) -> None:
         assert facts(two_parts(tmp_path / name)) == expected
 
 
+@pytest.mark.thorough
 def test_deleted_ways_of_a_city(shared_data: Path, tmp_path: Path) -> None:
     whole = shared_data / "helsinki" / "osm_center_small.pbf"
     with osmium.SimpleWriter(str(tmp_path / "whole.osm")) as writer:

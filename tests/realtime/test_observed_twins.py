@@ -239,7 +239,7 @@ def test_trips_without_observations_are_dropped(seed: int, tmp_path: Path) -> No
     compare(seed, "interpolate", "drop", tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_equals_feeds_edited_by_hand(tmp_path: Path) -> None:
     counts: Counter[str] = Counter()
     for seed in range(1000, 1100):

@@ -76,7 +76,7 @@ def test_equals_a_feed_edited_by_hand(seed: int, tmp_path: Path, monkeypatch: py
     compare(tables, twin.random_updates(tables, dice), tmp_path, twin.random_alerts(tables, dice))
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_equals_feeds_edited_by_hand(tmp_path: Path) -> None:
     n, n_closed, relations = 0, 0, Counter[str]()
     for seed in range(1000, 1100):

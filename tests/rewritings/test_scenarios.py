@@ -131,6 +131,7 @@ def test_in_several_steps(porto_alegre: tl.Network, scenario: tl.Network, places
         assert_same(ask(in_steps, places), ask(scenario, places))
 
 
+@pytest.mark.slow
 def test_new_streets_in_several_steps(porto_alegre: tl.Network, places: Any) -> None:
     """Two streets with a change of speeds between them."""
     nodes = shapely.points(porto_alegre.tables.node_lng, porto_alegre.tables.node_lat)

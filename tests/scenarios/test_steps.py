@@ -234,7 +234,7 @@ def through_json(changes: Sequence[Change]) -> tuple[Change, ...]:
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(scenarios(), st.randoms(use_true_random=False))
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_the_changes_of_a_scenario_are_the_scenario(drawn: tuple[Network, Network], random: Any) -> None:
     first, scenario = drawn
     assert_same(first.with_changes(scenario.changes), scenario, times=True)
@@ -254,7 +254,7 @@ def test_the_changes_of_a_scenario_are_the_scenario(drawn: tuple[Network, Networ
 
 @settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(drawn=scenarios())
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_so_are_those_of_files_and_receipts(drawn: tuple[Network, Network]) -> None:
     first, scenario = drawn
     with tempfile.TemporaryDirectory() as name:
@@ -278,7 +278,7 @@ def uses_of(network: Network) -> pd.DataFrame:
 
 @settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(street_tables(), st.data())
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_rows_are_those_of_the_network_however_many_streets_split_them(tables: StreetTables, data: Any) -> None:
     """The slow twin: what is closed before it is split is closed in all its parts."""
     network = tl.build_network(tables, timezone="UTC")

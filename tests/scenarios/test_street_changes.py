@@ -212,7 +212,7 @@ def is_on_main(network: Network, mode: str, role: Any) -> np.ndarray:
 
 @settings(max_examples=60)
 @given(worlds.towns(), st.data())
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_closing_never_gains_and_reopening_restores(town: Network, data: Any) -> None:
     edges = data.draw(st.lists(st.integers(0, town.n_edges - 1), min_size=1, max_size=6))
     closed = town.with_changes(
@@ -233,7 +233,7 @@ def test_closing_never_gains_and_reopening_restores(town: Network, data: Any) ->
     worlds.towns(),
     st.lists(st.tuples(st.integers(-30, 620), st.integers(-30, 620)), min_size=2, max_size=4, unique=True),
 )
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_adding_never_loses(town: Network, places: list[tuple[int, int]]) -> None:
     """On foot and by bicycle; cars have new junctions to turn at, and points near the street may move to it."""
     west, south, east, north = town.bounds

@@ -417,7 +417,7 @@ CHANGES = st.one_of(
 
 @settings(max_examples=40)
 @given(towns(), st.lists(CHANGES, min_size=1, max_size=3), st.booleans())
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_removing_never_gains_and_adding_never_loses(drawn: Any, changes: list[Any], arrives: bool) -> None:
     nodes, kept, stops, trips = drawn
     with tempfile.TemporaryDirectory() as folder:

@@ -138,7 +138,7 @@ def test_areas_that_differ_are_flagged(
     assert [issubclass(each.category, tl.BorderWarning) for each in heard] == [True] * bool(flagged.any())
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("mode", "limit"), [("walking", 600), ("cycling", 300), ("driving", 200), ("public_transport", 700)]
 )

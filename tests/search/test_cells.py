@@ -180,6 +180,7 @@ def assert_like(found, expected):
     assert difference.max() <= 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("grid", "resolution"), [("h3", 9), ("h3", 10), ("geohash", 7), ("geohash", 6)])
 @pytest.mark.parametrize("mode", ["walking", "driving"])
 def test_statistics_are_those_of_the_samples(town, grid, resolution, mode):

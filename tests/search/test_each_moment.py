@@ -128,7 +128,7 @@ def places() -> gpd.GeoDataFrame:
 MODES = ("walking", "driving", "public_transport", "bus", "driving+public_transport", "cycling+public_transport")
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("mode", MODES)
 def test_every_search_of_the_sample(sample: tl.Network, places: gpd.GeoDataFrame, mode: str) -> None:
     searches = SEARCHES | (BY_TIMETABLE if mode == "bus" or "public" in mode else ON_STREETS)
@@ -241,6 +241,7 @@ def test_more_street_graphs_than_a_network_keeps(
         assert_equal_to_single_calls(SEARCHES["pairs"], sample, moments, side, *points, transportation=mode)
 
 
+@pytest.mark.slow
 def test_trip_tables_of_past_moments_are_dropped(sample: tl.Network, places: gpd.GeoDataFrame) -> None:
     alive: list[int] = []
 

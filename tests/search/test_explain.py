@@ -431,6 +431,7 @@ class TestTimetables:
         moment = {"departure_time": "21:00", "arrival_time": "20:12"}[name]
         assert f"{found.nearest_request[name]:%H:%M}" == moment
 
+    @pytest.mark.slow
     def test_a_night_is_searched_to_its_end(self, tmp_path: Path) -> None:
         """Windows end at some time; an itinerary after such an end is told with its own time."""
         for second in (13_140, 19_740, 33_600, 61_200):

@@ -66,6 +66,7 @@ def by_hand(x: np.ndarray, income: np.ndarray, group: np.ndarray, z: float, epsi
     return found
 
 
+@pytest.mark.slow
 @given(towns(), st.sampled_from([0.5, 2.0]), st.sampled_from([1.0, 400.0]))
 def test_indices_are_sums_over_people(town: pd.DataFrame, epsilon: float, z: float) -> None:
     how: dict[str, Any] = {"income": "income", "groups": "group", "threshold": z, "epsilon": epsilon}
@@ -84,6 +85,7 @@ def test_indices_are_sums_over_people(town: pd.DataFrame, epsilon: float, z: flo
         np.testing.assert_allclose(found[group].loc[alone.index], alone, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.slow
 @given(towns(), st.floats(0.01, 100.0), st.randoms(use_true_random=False))
 def test_units_and_order_make_no_difference(town: pd.DataFrame, factor: float, random: Any) -> None:
     order = random.sample(range(len(town)), len(town))

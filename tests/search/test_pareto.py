@@ -118,6 +118,7 @@ def compared(
     return int(found["travel_time"].notna().sum())
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     towns(),
@@ -253,7 +254,7 @@ def _times(trips: list[list[tuple[str, int]]]) -> str:
     return "\n".join(["trip_id,stop_sequence,stop_id,arrival_time,departure_time", *rows])
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_every_journey_of_a_real_city() -> None:
     network, places = tl.sample_network(), tl.sample_points()
     origins, destinations = places.geometry.iloc[:3], places.geometry.iloc[[3, 6]]

@@ -279,6 +279,7 @@ def test_sums_are_those_of_time_filter_in_a_city(helsinki, mode):
     assert all(map(has_no_joint_twice, times.geometry))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pace", [1e-3, 0.05, 1e3])
 def test_the_first_search_may_reach_too_far_or_not_far_enough(helsinki, monkeypatch, pace):
     lng, lat = random_points(helsinki, 16, seed=4)
@@ -290,6 +291,7 @@ def test_the_first_search_may_reach_too_far_or_not_far_enough(helsinki, monkeypa
     pd.testing.assert_frame_equal(found.drop(columns="route"), expected.drop(columns="route"))
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(towns(), st.data())
 def test_sums_are_those_of_time_filter_in_random_towns(network, data):

@@ -160,6 +160,7 @@ def test_streets_in_every_form(means: Any) -> None:
     assert found["emissions"].tolist() == [math.floor(each * grams / 100 + 0.5) / 1000 for each in cm.tolist()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("asked", ASKED)
 @pytest.mark.parametrize("means", ["public_transport", "cycling+public_transport", "driving+public_transport"])
 def test_timetables_in_every_form(means: str, asked: dict[str, Any]) -> None:
@@ -249,6 +250,7 @@ def test_opportunities_within_limits_are_those_of_the_table(means: str, limits: 
         assert (pd.isna(seconds) and len(times) < 2) or seconds == times[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("asked", [{"departure_time": MOMENT}, {"arrival_time": MOMENT, "window": 60}])
 def test_blocks_of_many_points_have_their_own_emissions(asked: dict[str, Any]) -> None:
     network, places = tl.sample_network(), tl.sample_points()

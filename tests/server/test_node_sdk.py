@@ -66,6 +66,7 @@ def answers(told: dict[str, Any]) -> dict[str, Any]:
     return {name: result["answer"] for name, result in told["results"].items() if "answer" in result}
 
 
+@pytest.mark.slow
 def test_every_method_answers(told: dict[str, Any]) -> None:
     called = set(told["results"])
     known = {name for name in told["known"] if name.rpartition(".")[2] not in INNER}

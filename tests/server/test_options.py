@@ -414,6 +414,7 @@ def words_of(kind: inspect.Type) -> list[Any]:
     return []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "kind"),
     [
@@ -583,6 +584,7 @@ def test_no_option_hides_another(service: Door, path: str) -> None:
     assert not hidden(service, array, kinds, of_transportation=False) - set(HIDDEN)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["driving+public_transport", "cycling+public_transport", "driving+ferry"])
 def test_no_option_of_transportation_hides_another(service: Door, kind: str) -> None:
     array = next(array for array in ARRAYS if array.path == "/v4/time-filter")

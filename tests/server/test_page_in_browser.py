@@ -464,7 +464,7 @@ def find(page: Page, text: str) -> None:
     page.locator("#found button").first.click()
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_place_that_gets_no_pin_renames_none(url: Served, visit: Callable[..., Page]) -> None:
     page = visit(url, 1400)
     sign_in(page, url)

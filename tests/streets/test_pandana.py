@@ -382,6 +382,7 @@ def test_without_pandana(town: Network, monkeypatch: pytest.MonkeyPatch) -> None
         time_filter(network, points, points, travel_time=60, transportation="walking", engine="pandana")
 
 
+@pytest.mark.thorough
 def test_edge_cases_with_restrictions(shared_data: Path) -> None:
     for name in ("no_left_turn", "via_way_restriction"):
         network = build_network(shared_data / "edge_cases" / f"{name}.osm.pbf")

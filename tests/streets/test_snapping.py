@@ -155,6 +155,7 @@ def test_a_walk_is_barred_where_more_than_some_metres_are_wet(lakes, px, py, qx,
         assert barred == (wet > WADE_M)
 
 
+@pytest.mark.slow
 @given(coordinates, coordinates, coordinates, coordinates, coordinates, coordinates, coordinates, coordinates)
 def test_a_walk_is_barred_by_a_motorway_but_may_end_there(ax, ay, bx, by, px, py, qx, qy) -> None:
     ends = [np.array([value]) for value in (ax, ay, bx, by)]

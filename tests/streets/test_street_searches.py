@@ -116,12 +116,12 @@ def test_times_at_own_speeds_equal_networkx_in_helsinki(helsinki, means):
 
 
 @pytest.mark.parametrize("most", [1, 2, 3, 4])
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_times_below_a_level_of_stress_equal_networkx_in_porto_alegre(porto_alegre, most):
     compare_with_networkx(porto_alegre, {"type": "cycling", "max_stress": most}, 13, 40, most)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_times_pushing_above_a_level_of_stress_equal_networkx_in_porto_alegre(porto_alegre):
     compare_with_networkx(porto_alegre, {"type": "cycling", "max_stress": 2, "push_above_stress": True}, 4, 30, 1)
 
@@ -163,6 +163,7 @@ def test_few_graphs_of_own_speeds_are_kept():
     assert network.road_graph("walking") is usual
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("clock", [None, "08:00", "20:00", "23:00"])
 def test_times_equal_networkx_where_restrictions_have_hours(shared_data, clock):
     """Two restrictions hold on working days, one of them until 18 o'clock, and one from 6 to 23 o'clock."""
@@ -325,6 +326,7 @@ def test_reversed_shapes_are_dual_to_times(helsinki):
     assert tl.shape_accuracy(helsinki, areas, place, n_points=20_000, **ask).iloc[0] > 0.99
 
 
+@pytest.mark.slow
 @quick
 @given(towns(), st.integers(0, 2**31), st.sampled_from(["time_map", "distance_map"]))
 def test_shapes_of_random_towns_are_valid_and_hold_their_origins(network, seed, kind):
@@ -335,6 +337,7 @@ def test_shapes_of_random_towns_are_valid_and_hold_their_origins(network, seed, 
     assert areas.contains(origins)[~areas.is_empty].all()
 
 
+@pytest.mark.slow
 def test_unions_intersections_and_differences(porto_alegre):
     origins = gpd.GeoSeries.from_xy(*random_points(porto_alegre, 3, 3), crs="EPSG:4326")
     areas = tl.time_map(porto_alegre, origins, travel_time=900)

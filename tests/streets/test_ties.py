@@ -86,6 +86,7 @@ def test_places_are_found_by_hand_in_a_city(helsinki: Network, mode: str) -> Non
     assert_places_by_hand(helsinki, mode, *near_nodes(helsinki, 60, 1, 1e-4))
 
 
+@pytest.mark.slow
 @quick
 @given(towns(), st.sampled_from(MODES), st.integers(0, 2**31))
 def test_it_does_not_matter_where_streets_are_cut_and_how_they_are_numbered(

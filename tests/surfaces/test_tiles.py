@@ -85,6 +85,7 @@ def test_shapes_do_not_depend_on_the_blocks_that_are_known(
     assert again[::-1] == whole
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.integers(0, 10_000), st.sampled_from(["walking", "cycling", "driving", "public_transport", "distance"]),

@@ -331,6 +331,7 @@ def as_rides(rows: Any) -> list[PaidRide]:
     return rides
 
 
+@pytest.mark.slow
 @given(FARES, RULES, RIDES)
 def test_the_cheapest_is_the_cheapest_of_all_ways_to_buy(feeds: Timetable, fares: Any, rules: Any, rows: Any) -> None:
     timetable = drawn(feeds, fares, rules)

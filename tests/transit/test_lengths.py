@@ -158,7 +158,7 @@ def drawn_feed(folder: Path, town: Any, rng: np.random.Generator) -> Path:
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(towns(), MEANS, st.sampled_from(ASKED), st.integers(-120, 900), st.integers(0, 2**32 - 1))
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_distances_in_random_towns(
     tmp_path_factory: pytest.TempPathFactory,
     town: Any,
@@ -243,7 +243,7 @@ def city(request: pytest.FixtureRequest) -> tuple[str, tl.Network]:
     return request.param, tl.build_network(folder / FILES[request.param], gtfs=folder / "gtfs.zip")
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_distances_in_cities(city: tuple[str, tl.Network]) -> None:
     name, network = city
     leaving, arriving = CITIES[name]
@@ -383,6 +383,7 @@ def test_stops_far_from_the_line_do_not_draw_others_away() -> None:
     assert found == pytest.approx([100e-5, np.nan, np.nan, 980e-5, along[2] + 10e-5], abs=3e-5, nan_ok=True)
 
 
+@pytest.mark.slow
 def test_stops_without_coordinates_have_no_place_nor_has_one_of_many_that_is_far_away() -> None:
     line, stops = np.array([(0, 0), (1, 0), (1, 1)]), np.array([(0.2, 0.001), (np.nan, 0.0), (1.001, 0.5), (0.9, 1.0)])
     assert places_of(line, stops)[1] == pytest.approx([0.2, np.nan, 1.5, np.nan], nan_ok=True), "the last is far away"
@@ -453,6 +454,7 @@ def test_lines_of_rides_equal_the_twin(tmp_path_factory: pytest.TempPathFactory,
     assert_lines_equal(network, range(len(trips)), rng)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(towns(), st.integers(0, 2**32 - 1), st.sampled_from([0, 12, 1 << 20]))
 def test_lengths_that_are_kept_are_those_of_lines(
@@ -484,6 +486,7 @@ def test_lengths_that_are_kept_are_those_of_lines(
     assert np.count_nonzero(known.cm) == known.cm.size or most < 1 << 20
 
 
+@pytest.mark.thorough
 def test_lines_of_rides_in_cities(city: tuple[str, tl.Network]) -> None:
     _, network = city
     rng = np.random.default_rng(5)

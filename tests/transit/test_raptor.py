@@ -77,6 +77,7 @@ def stop_times(table: TripTable, access: list, moment: int, options: TransitOpti
     return reached(TransitSearch(table).stop_times(links(access), moment, options, **more)[0])
 
 
+@pytest.mark.slow
 @settings(max_examples=500, deadline=None)
 @given(tables, access_lists, moments, options)
 def test_earliest_arrivals_equal_the_connection_scan(table, access, moment, options):

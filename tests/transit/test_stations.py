@@ -375,6 +375,7 @@ def _table(rows: list[dict[str, str]]) -> str:
     return "\n".join([",".join(rows[0]), *(",".join(row.values()) for row in rows)])
 
 
+@pytest.mark.slow
 @settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
 )

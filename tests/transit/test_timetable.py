@@ -630,6 +630,7 @@ def feeds(draw: st.DrawFn) -> dict[str, str]:
     }  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(files=feeds(), begin=st.integers(0, 5 * 96), length=st.integers(1, 30 * 4))
 def test_runs_agree_with_the_twin(files: dict[str, str], begin: int, length: int) -> None:
@@ -735,6 +736,7 @@ def test_report_of_a_real_feed(shared_data: Path) -> None:
     assert [week[day] for day in ("tuesday", "saturday", "sunday")] == [931, 770, 587]
 
 
+@pytest.mark.slow
 def test_real_runs_agree_with_the_twin(shared_data: Path) -> None:
     # The night of the clock change: trips of Saturday to 26:30, of Sunday from 25 hours before midnight.
     path = shared_data / "milan/gtfs.zip"

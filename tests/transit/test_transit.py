@@ -332,6 +332,7 @@ class TestModes:
         assert times["travel_time"].notna().all()
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(towns(), MEANS, st.integers(-120, 900), st.integers(0, 2**32 - 1))
 def test_matrices_equal_the_oracle(
@@ -372,6 +373,7 @@ def test_matrices_equal_the_oracle(
         np.testing.assert_array_equal(got.to_numpy(), np.floor(times / 1000.0 + 0.5))
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     towns(), MEANS, st.booleans(), st.sampled_from([(None, ()), (300, ()), (600, (80,)), (900, (30,))]),
@@ -440,6 +442,7 @@ def test_walks_of_large_cities_are_spread_in_parts(tmp_path: Path, name: str) ->
     assert whole.geometry.geom_equals_exact(pd.concat(parts).geometry, 0.0).all()
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(towns(), MEANS, st.booleans(), st.integers(0, 2**32 - 1))
 def test_both_ways_to_read_many_points(
@@ -575,6 +578,7 @@ class TestStayingSeated:
         route, _ = self.ridden(tmp_path, 3000, 6000)
         assert [(leg.ride.trip_id, leg.ride.stays_seated) for leg in route.legs if leg.ride] == [("t1", False)]
 
+    @pytest.mark.slow
     @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
     @given(towns(), st.booleans(), st.integers(0, 2**32 - 1))
     def test_legs_of_any_vehicle_follow_each_other(
