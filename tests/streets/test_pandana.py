@@ -264,7 +264,7 @@ CASES = [("monaco", mode) for mode in (*MODES, "driving+ferry")] + [("porto_aleg
 
 
 @pytest.mark.parametrize(("city", "mode"), CASES)
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_cities(request: pytest.FixtureRequest, city: str, mode: str) -> None:
     network = request.getfixturevalue(city)
     transportation = as_transportation(mode)

@@ -390,7 +390,7 @@ NODES = [
 
 @pytest.mark.parametrize("rule", ["lenient", "strict"])
 @pytest.mark.parametrize("town", ["porto_alegre", "helsinki"])
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_times_equal_networkx_in_cities(request: pytest.FixtureRequest, town: str, rule: str) -> None:
     network = request.getfixturevalue(town)
     compare_with_networkx(network, {"type": "walking", "step_free": rule}, 13, 40, 3)
