@@ -295,6 +295,7 @@ OPTIONS: Final[dict[str, tuple[str, dict[str, Any], dict[str, Any], gpd.GeoDataF
     "step_free": ("walking", {}, {"step_free": "strict"}, BANK),
     "max_incline": ("walking", {"step_free": True}, {"step_free": True, "max_incline": 3}, BANK),
     "min_width": ("walking", {"step_free": True}, {"step_free": True, "min_width": 1.5}, BANK),
+    "avoid": ("walking", {}, {"avoid": ("unlit",)}, BANK),
     "modes": ("public_transport", {}, {"modes": ("rail",)}, WEST),
     "direct_walking_time": ("public_transport", {}, {"direct_walking_time": 60}, WEST),
 }

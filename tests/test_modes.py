@@ -78,6 +78,7 @@ def test_defaults_are_the_contract_ones() -> None:
         "step_free": None,
         "max_incline": None,
         "min_width": None,
+        "avoid": (),
         "headway_seed": 0,
     }
     assert dataclasses.asdict(Snapping()) == {
@@ -198,6 +199,8 @@ def test_not_a_transportation(value: object) -> None:
         ("train", "parking_time", 100),
         ("driving+train", "include_roads", ("track",)),
         ("driving", "walking_speed", 4),
+        ("driving", "avoid", ("unlit",)),
+        ("cycling+ferry", "avoid", ("unpaved",)),
         ("walking", "modes", ("tram",)),
         ("walking", "direct_walking_time", 0),
         ("driving", "transfer_walking_time", 60),

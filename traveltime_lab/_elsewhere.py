@@ -91,6 +91,7 @@ ARGUMENTS: Final[Mapping[str, str]] = {
     "step_free": "wheelchair wheelchair_accessible accessible stair_free steps_free barrier_free no_stairs",
     "max_incline": "maximum_incline max_slope max_grade incline",
     "min_width": "minimum_width width",
+    "avoid": "avoid_features avoid_unlit unlit lit avoid_bad_surfaces surface unpaved paved",
     "resolution": "res h3_resolution precision",
     "k": "num n n_nearest num_pois maxitems n_neighbors",
     "gtfs": "gtfs_path gtfs_paths feed feeds",

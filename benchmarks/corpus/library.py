@@ -129,6 +129,7 @@ def values_of_option(field: dataclasses.Field[Any]) -> tuple[str, ...]:
         "step_free": ("None", "False", "True", "'lenient'", "'strict'", "'maybe'"),
         "max_incline": ("8.3", "0", "101", "'steep'"),
         "min_width": ("1.2", "0.2", "6", "'wide'"),
+        "avoid": ("()", "('unlit',)", "['unpaved', 'unlit']", "'unlit'", "('dark',)"),
         "max_stress": ("1", "2", "4", "0", "5", "'low'"),
         "modes": (*(f"('{mode}',)" for mode in transportation.ROUTE_MODES), "('bus', 'rail')", "('boat',)"),
     }  # fmt: skip

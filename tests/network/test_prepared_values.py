@@ -34,6 +34,7 @@ MEANS = (
     Transportation("cycling", max_stress=2, push_above_stress=True),
     Transportation("walking", step_free="lenient"),
     Transportation("walking", step_free="strict", max_incline=9, min_width=1.2),
+    Transportation("walking", avoid=("unlit", "unpaved")),
     Transportation("driving", include_roads=("track",)),
 )
 BY_TIMETABLE = (
@@ -42,6 +43,7 @@ BY_TIMETABLE = (
     "driving+public_transport",
     Transportation("bus", walking_speed=3.5),
     Transportation("train", step_free="lenient"),
+    Transportation("train", avoid=("unpaved",)),
 )
 
 

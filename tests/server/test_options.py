@@ -319,6 +319,7 @@ TRANSPORTATION: dict[str, Change] = {
     "step_free": ({}, by(step_free="strict")),
     "max_incline": (by(step_free="lenient"), by(step_free="lenient", max_incline=3)),
     "min_width": (by(step_free="lenient"), by(step_free="lenient", min_width=1.5)),
+    "avoid": ({}, by(avoid=["unlit"])),
     "max_changes.enabled": (
         by(max_changes={"enabled": False, "limit": 0}), by(max_changes={"enabled": True, "limit": 0}),
     ),
@@ -540,6 +541,7 @@ MILD: Final = {
     "transportation.step_free": by(step_free="lenient"),
     "transportation.max_incline": by(step_free="lenient", max_incline=5),
     "transportation.min_width": by(step_free="lenient", min_width=0.95),
+    "transportation.avoid": by(avoid=["unpaved"]),
 }
 
 

@@ -184,6 +184,7 @@ def compare_with_networkx(network, mode, n_origins, n_targets, seed, moment=None
     oracle = StreetOracle(
         network, transportation.type, moment=moment, own_kph=own_kph, max_stress=transportation.max_stress,
         pushes=transportation.push_above_stress, step_free=transportation if transportation.step_free else None,
+        avoid=transportation.avoid,
     )  # fmt: skip
     starts, ends = random_points(network, n_origins, seed), random_points(network, n_targets, seed + 1)
     # Some destinations are origins, or as good as that.

@@ -31,8 +31,9 @@ POINTS: dict[str, tuple[float, float]] = {
     "west field": (150.0, -500.0), "bank field": (1200.0, -400.0), "far field": (-4000.0, 1300.0),
 }  # fmt: skip
 
-#: Streets that step-free walks pass or not by their options, and others that they always pass.
-SLOPED = "highway=residential|incline=4%|width=1"
+#: Streets that step-free walks, and those that avoid unlit ways, pass or not by their options, and others that they
+#: always pass.
+SLOPED = "highway=residential|incline=4%|width=1|lit=no"
 PAVED = "highway=residential|surface=asphalt"
 STREETS: list[tuple[list[tuple[float, float]], str]] = [
     # West of the river.

@@ -63,11 +63,14 @@ class StreetOracle:
         max_stress: int | None = None,
         pushes: bool = False,
         step_free: Transportation | None = None,
+        avoid: tuple[str, ...] = (),
     ) -> None:
         self.network = network
         stress = None if max_stress is None else StressOracle(network.tables)
         self.obstacles = None if step_free is None else StepFreeOracle(network.tables, step_free)
-        is_limited = max_stress is not None or step_free is not None
+        is_limited = max_stress is not None or step_free is not None or bool(avoid)
+        #: Bits of `edge_avoid` of what is avoided.
+        is_bad = [{"unlit": 0b0010, "unpaved": 0b1000}[word] for word in avoid]
         #: The same without limits of the streets themselves, None if there are none.
         self.everywhere = StreetOracle(network, mode) if is_limited else None
         #: Speed of walking between points and streets: that of the walker, or 5 km/h.
@@ -91,6 +94,8 @@ class StreetOracle:
             if self.base == "driving" and use["is_track"]:
                 continue
             if self.obstacles is not None and not self.obstacles.passes_along(edge):
+                continue
+            if any(int(t.edge_avoid[edge]) & bit for bit in is_bad):
                 continue
             for side, name in enumerate(("forward", "backward")):
                 kph = float(use[f"{self.base}_kph_{name}"])

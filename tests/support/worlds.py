@@ -147,6 +147,7 @@ def recut(tables: StreetTables, seed: int) -> StreetTables:
         edge_stress=np.where(backwards[:, None], pairs[edge, ::-1], pairs[edge]).ravel() if t.has_stress else pairs,
         node_step_free=of_nodes(t.node_step_free, np.zeros(len(more))) if t.has_step_free else t.node_step_free,
         edge_step_free=t.edge_step_free[edge] if t.has_step_free else t.edge_step_free,
+        edge_avoid=t.edge_avoid[edge] if t.edge_avoid.size else t.edge_avoid,
     )
 
 

@@ -289,6 +289,7 @@ _APPLIES: Final[Mapping[str, Callable[[Mode], bool]]] = {
     "step_free": lambda row: row.has_walks,
     "max_incline": lambda row: row.has_walks,
     "min_width": lambda row: row.has_walks,
+    "avoid": lambda row: row.has_walks,
 }
 #: The types that each of these options applies to.
 APPLIES_TO: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(

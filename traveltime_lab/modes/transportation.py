@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from types import MappingProxyType
 from typing import Any, Final
 
 from traveltime_lab._keywords import explained_keywords
@@ -66,6 +67,8 @@ STEP_FREE: Final = ("lenient", "strict")
 #: Caps of step-free walks: slope in per cent and width in metres. Source: DIN 18040-1, ramps and passages. The slope is
 #: that of GraphHopper's WheelchairAccessParser and of openrouteservice, too.
 USUAL_INCLINE, USUAL_WIDTH_M = 6.0, 0.9
+#: Ways that walks may avoid, and what they are not: the column of `Network.edges_frame` that says so.
+AVOIDABLE: Final[Mapping[str, str]] = MappingProxyType({"unlit": "lit", "unpaved": "paved"})
 #: How services by headway are read; see `Transportation`.
 HEADWAYS: Final = ("exact", "average", "random")
 _SECONDS: Final = (
@@ -160,6 +163,10 @@ class Transportation:
     min_width : float, optional
         `step_free` only: the smallest width in metres, from 0.3 to 5, instead of 0.9, of streets and of barriers. 0.9 m
         is the width of DIN 18040 for passages, and about that of ADA 403.5.1, 36 inches.
+    avoid : tuple of str, default ()
+        Walking and timetable types: ways that walks do not use at all, at any time of the day. ``"unlit"``: those
+        tagged as without working lights; ``"unpaved"``: those tagged with an unsealed surface. Ways without a tag are
+        used. The guide "How far do people get on lit and paved ways?" has the rules.
 
     Raises
     ------
@@ -221,6 +228,7 @@ class Transportation:
     step_free: str | bool | None = None
     max_incline: float | None = None
     min_width: float | None = None
+    avoid: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Check and normalise every field."""
@@ -248,6 +256,7 @@ class Transportation:
             if self.max_incline is None
             else number(self.max_incline, "max_incline", "%", *INCLINES),
             "min_width": None if self.min_width is None else number(self.min_width, "min_width", "metres", *WIDTHS_M),
+            "avoid": subset(self.avoid, tuple(AVOIDABLE), "avoid"),
         }
         values |= {option: whole(getattr(self, option), option, "seconds", MAX_OPTION_S) for option in _SECONDS}
         if self.direct_walking_time is not None:
@@ -337,7 +346,7 @@ class Transportation:
         row = MODES[self.type]
         is_own = self.walking_speed is None and row.street.is_on_foot
         kph = row.kph if is_own else self.walking_speed
-        return _egress(kph, self.step_free, self.max_incline, self.min_width)
+        return _egress(kph, self.step_free, self.max_incline, self.min_width, self.avoid)
 
     @property
     def access_time(self) -> int:
@@ -367,12 +376,17 @@ def _access(transportation: Transportation) -> Transportation:
 
 @functools.lru_cache(maxsize=256)
 def _egress(
-    walking_speed: float | None, step_free: str | bool | None, max_incline: float | None, min_width: float | None
+    walking_speed: float | None,
+    step_free: str | bool | None,
+    max_incline: float | None,
+    min_width: float | None,
+    avoid: tuple[str, ...],
 ) -> Transportation:
     """Return the means of transportation of egress; cached, as every step of a search needs it."""
     return Transportation(
-        WALKING.name, walking_speed=walking_speed, step_free=step_free, max_incline=max_incline, min_width=min_width
-    )
+        WALKING.name, walking_speed=walking_speed, step_free=step_free, max_incline=max_incline, min_width=min_width,
+        avoid=avoid,
+    )  # fmt: skip
 
 
 _DEFAULTS: Final[Mapping[str, object]] = {field.name: field.default for field in fields(Transportation)}

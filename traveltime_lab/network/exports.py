@@ -18,6 +18,7 @@ from traveltime_lab._arrays import BoolArray, FloatArray, Int64Array
 from traveltime_lab.errors import MissingDependencyError, ModeError
 from traveltime_lab.modes.transportation import Transportation, as_transportation
 from traveltime_lab.moments import resolve_moment
+from traveltime_lab.network import avoid
 from traveltime_lab.runtime.warnings import warn
 from traveltime_lab.streets import stress
 from traveltime_lab.streets.junctions import junction_of_ends
@@ -109,7 +110,8 @@ def to_osmnx(
         The graph of `to_networkx`. Nodes have ``street_count``, too; edges ``oneway``, ``reversed``, and
         ``geometry`` where they are not straight, and ``lts`` where the level of traffic stress for cycling is known:
         that of the street or, if it is higher, of the crossing at its end. Nodes and edges have ``step_free_code`` of
-        `Network.edges_frame` where obstacles for wheelchairs are known. `build_network` reads both.
+        `Network.edges_frame` where obstacles for wheelchairs are known, and edges its ``lit`` and ``paved``.
+        `build_network` reads all of these.
 
     Warns
     -----
@@ -309,6 +311,8 @@ def _networkx(network: NetworkData, arcs: _Arcs, *, is_for_osmnx: bool) -> nx.Mu
         if tables.has_step_free:
             nodes["step_free_code"] = tables.node_step_free[arcs.rows]
             edges["step_free_code"] = tables.edge_step_free[edge]
+        for column, values in avoid.columns_of_edges(tables).items():
+            edges[column] = values[edge]
         lines = _lines(tables, arcs.directed)
     graph = nx.MultiDiGraph(crs=_CRS, attribution=network.attribution)
     graph.add_nodes_from(zip(arcs.labels.tolist(), _records(nodes), strict=True))

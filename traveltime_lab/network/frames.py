@@ -18,7 +18,7 @@ import shapely
 from traveltime_lab._arrays import Int32Array, Int64Array, indptr_of
 from traveltime_lab.crs import LocalFrame, line_length_m
 from traveltime_lab.errors import CrsError, DataError, InputError
-from traveltime_lab.network import step_free, stress
+from traveltime_lab.network import avoid, step_free, stress
 from traveltime_lab.network.attrs import LateDict
 from traveltime_lab.network.water import WaterBodies
 from traveltime_lab.runtime.warnings import warn
@@ -91,6 +91,9 @@ def edges_frame(self: NetworkData) -> gpd.GeoDataFrame:
     changed in ``step_free`` is that of a network built from the tables. ``steepest_percent`` is the steepest slope of
     `add_elevation`.
 
+    ``lit`` and ``paved`` are ``"yes"``, ``"no"`` or ``"unknown"``, by the tags of a street; see `avoid` of
+    `Transportation`. What is changed there is that of a network built from the tables.
+
     Turn restrictions, water, time zone and attribution are in ``attrs``. ``build_network((nodes, edges))`` makes a
     network of both tables again. Rows may be removed and values changed, but the index of each table names its
     rows: keep it.
@@ -122,7 +125,7 @@ def edges_frame(self: NetworkData) -> gpd.GeoDataFrame:
         for name in SLOPE_FACTORS:
             for side, way in enumerate(("forward", "backward")):
                 frame[f"{name}_{way}"] = getattr(t, name)[side::2]
-    for column, values in (stress.columns(t) | step_free.columns_of_edges(t)).items():
+    for column, values in (stress.columns(t) | step_free.columns_of_edges(t) | avoid.columns_of_edges(t)).items():
         frame[column] = values
     water, frame_xy, timezone = self.water, self.frame, self.timezone
     is_left_hand, attribution = self.is_left_hand, self.attribution
@@ -266,7 +269,7 @@ def _optional_arrays(edges: Any) -> dict[str, Any]:
         if edges["off_ground"].isna().any():
             raise ValueError("the column off_ground has missing values")
         found["edge_off_ground"] = edges["off_ground"].astype("boolean").to_numpy(np.bool_)
-    found |= stress.codes_of(edges)
+    found |= stress.codes_of(edges) | avoid.arrays_of(edges)
     columns = [f"{name}_{way}" for name in SLOPE_FACTORS for way in ("forward", "backward")]
     missing = [column for column in columns if column not in edges]
     if len(missing) == len(columns):

@@ -16,11 +16,11 @@ from traveltime_lab.errors import InputError, KeywordError
 from traveltime_lab.kernels import cache
 from traveltime_lab.modes.transportation import Transportation, as_transportation
 from traveltime_lab.moments import resolve_moment
-from traveltime_lab.network import exports, frames, prepared, prepared_file, step_free, stress, timetable_frames, views
+from traveltime_lab.network import exports, frames, prepared, prepared_file, stress, timetable_frames, views
 from traveltime_lab.network.data import NetworkData, parts_of
 from traveltime_lab.network.file import Contents, write_file
 from traveltime_lab.network.history import History
-from traveltime_lab.network.report import Report, border_facts, connectivity, timetable_facts
+from traveltime_lab.network.report import Report, border_facts, mode_facts, timetable_facts
 from traveltime_lab.network.sources import in_words
 from traveltime_lab.question import Metric
 from traveltime_lab.realtime.growing import Growing
@@ -398,7 +398,7 @@ class Network(NetworkData):
             ``files`` are those that the network was built from, with their dates and hashes.
             ``changes`` says what each change has done, if the network has had any, and ``elevation`` what
             `add_elevation` has found. ``updates`` counts live updates by what became of them. ``stress`` of cycling has
-            kilometres by level of traffic stress, ``step_free`` of walking by whether wheelchairs pass. Its methods
+            kilometres by level; ``step_free``, ``lit`` and ``paved`` of walking have them by what is known. Its methods
             ``service``, ``expiry``, ``stops_off_streets`` and ``islands`` have departures by hour, and what to check.
         """
         facts = Report.of(self)
@@ -414,7 +414,7 @@ class Network(NetworkData):
         facts["attribution"] = self.attribution
         facts["fingerprint"] = self.fingerprint
         facts["prepared_for"] = prepared.as_fact(self.prepared, self._prepared_before)
-        facts["modes"] = step_free.with_facts(stress.with_facts(connectivity(self.streets), self.streets), self.tables)
+        facts["modes"] = mode_facts(self.streets)
         if self.transit is not None:
             facts["timetable"] = timetable_facts(self.transit)
             day = self.transit.typical_day

@@ -178,6 +178,7 @@ def _in_words(means: Transportation) -> str:
         "step_free": str(means.step_free or ""),
         "max_incline": "" if means.max_incline is None else f"{means.max_incline:g} %",
         "min_width": "" if means.min_width is None else f"{means.min_width:g} m",
+        "avoid": ", ".join(means.avoid),
         "boarding_time": "" if means.boarding_time == _PLAIN.boarding_time else str(means.boarding_time),
     }
     text = [f"{name} {value}" for name, value in options.items() if value]

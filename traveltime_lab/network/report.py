@@ -20,6 +20,7 @@ from traveltime_lab.errors import InputError
 from traveltime_lab.modes.table import BASE_MODES
 from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.moments import as_date, today
+from traveltime_lab.network import avoid, step_free, stress
 from traveltime_lab.network.doubtful_speeds import doubtful_speeds
 from traveltime_lab.network.frames import edges_frame
 from traveltime_lab.network.report_figure import figure
@@ -436,9 +437,9 @@ def border_facts(tables: StreetTables) -> dict[str, Any] | str:
     return {"is_from": tables.extent.in_words, "edges_cut": int(tables.edge_is_cut.sum())}
 
 
-def connectivity(streets: StreetLayer) -> dict[str, Any]:
+def mode_facts(streets: StreetLayer) -> dict[str, Any]:
     """
-    Return, for each mode, the length of streets in kilometres and the share of them on islands.
+    Return, for each mode, the length of streets in kilometres, the share of them on islands, and what is known of them.
 
     Edges are counted with those of ferries, lengths without.
     """
@@ -452,7 +453,8 @@ def connectivity(streets: StreetLayer) -> dict[str, Any]:
             "island_edges": int(on_island.sum()),
             "island_share": island_km / km if km else 0.0,
         }
-    return modes
+    modes = stress.with_facts(modes, streets)
+    return avoid.with_facts(step_free.with_facts(modes, streets.tables), streets.tables)
 
 
 def _open_and_islands(streets: StreetLayer, base: str) -> tuple[BoolArray, BoolArray]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import itertools
 import logging
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -21,10 +21,12 @@ from traveltime_lab.errors import InputError
 from traveltime_lab.modes.table import BASE_MODES, STREET_MODES
 from traveltime_lab.readers.attributes import TagValue, members_of, outside_ids, tag_text, to_lnglat
 from traveltime_lab.readers.osm import node_tags, tags
+from traveltime_lab.readers.osm.avoid import KEYS as AVOID_KEYS
+from traveltime_lab.readers.osm.avoid import avoid_code
 from traveltime_lab.readers.osm.step_free import KEYS as OBSTACLE_KEYS
 from traveltime_lab.readers.osm.step_free import node_code, way_code
 from traveltime_lab.readers.osm.stress import KEYS, by_side_of_traffic, codes
-from traveltime_lab.streets.step_free import worst
+from traveltime_lab.streets import avoid, step_free
 from traveltime_lab.streets.tables import (
     ACCESS_DESTINATION,
     ACCESS_NO,
@@ -184,7 +186,8 @@ def assemble(streets: StreetColumns, *, keeps_tags: bool) -> StreetTables:
     flips: list[bool] = []
     stress: list[list[int]] = []
     obstacles: list[int] = []
-    known_obstacles: dict[tuple[Any, ...], int] = {}
+    avoided: list[int] = []
+    on_foot = _Codes(OBSTACLE_KEYS, way_code, step_free.worst), _Codes(AVOID_KEYS, avoid_code, avoid.worst)
     known_stress: dict[tuple[Any, ...], list[int]] = {}
     dropped = {"edges_without_use": 0, "edges_without_length": 0}
     for row in np.flatnonzero(~is_copy):
@@ -212,13 +215,11 @@ def assemble(streets: StreetColumns, *, keeps_tags: bool) -> StreetTables:
         if about not in known_stress:
             known_stress[about] = _stress(dict(about))
         own = other = known_stress[about]
-        about = tuple(sorted((key, value) for key, value in edge_tags.items() if key in OBSTACLE_KEYS))
-        if about not in known_obstacles:
-            known_obstacles[about] = worst(*map(way_code, _combinations(dict(about))))
-        obstacles.append(known_obstacles[about])
         given = streets.tags[mirror[row]].get("lts") if has_mirror else None
         if given is not None and given != edge_tags.get("lts"):
             other = _stress({**dict(about), "lts": given})
+        obstacles.append(on_foot[0].code(edge_tags))
+        avoided.append(on_foot[1].code(edge_tags))
         along, against = (other, own) if flip else (own, other)
         stress.append([along[0], against[1], along[2], against[3]])
         flips.append(flip)
@@ -238,6 +239,7 @@ def assemble(streets: StreetColumns, *, keeps_tags: bool) -> StreetTables:
         codes_of_nodes = [node_code(streets.node_tags[idx]) for idx in used]
         found = replace(
             found,
+            edge_avoid=np.array(avoided, np.uint8),
             edge_step_free=np.array(obstacles, np.uint32),
             node_step_free=np.array(codes_of_nodes, np.uint16),
         )
@@ -319,6 +321,23 @@ def _choices(edge_tags: Mapping[str, TagValue]) -> list[list[tuple[str, str]]]:
         [(key, text) for text in ([value] if isinstance(value, str) else value)]
         for key, value in sorted(edge_tags.items())
     ]
+
+
+class _Codes:
+    """Numbers of edges by their tags; an edge that osmnx has merged from several ways has the worst of theirs."""
+
+    def __init__(
+        self, keys: frozenset[str], code_of: Callable[[Mapping[str, str]], int], worst: Callable[..., int]
+    ) -> None:
+        self._keys, self._code_of, self._worst = keys, code_of, worst
+        self._known: dict[tuple[tuple[str, TagValue], ...], int] = {}
+
+    def code(self, edge_tags: Mapping[str, TagValue]) -> int:
+        """Return the number of an edge."""
+        about = tuple(sorted((key, value) for key, value in edge_tags.items() if key in self._keys))
+        if about not in self._known:
+            self._known[about] = self._worst(*map(self._code_of, _combinations(dict(about))))
+        return self._known[about]
 
 
 class _Uses:

@@ -18,6 +18,7 @@ from traveltime_lab.crs import wrap_degrees
 from traveltime_lab.errors import CoordinateError, CrsError, InputError, LimitError
 from traveltime_lab.modes.table import BASE_MODES
 from traveltime_lab.readers.osm import node_tags, tags
+from traveltime_lab.readers.osm.avoid import AVOID_KEYS
 from traveltime_lab.readers.osm.step_free import NODE_STEP_FREE_KEYS, STEP_FREE_KEYS
 from traveltime_lab.readers.osm.stress import STRESS_KEYS
 
@@ -33,7 +34,7 @@ _NODE_KEYS = frozenset(
     | {"crossing", "crossing:signals", "crossing:island", *NODE_STEP_FREE_KEYS}
 )
 #: Keys that are read of ways.
-_WAY_KEYS = frozenset({*tags.RELEVANT_KEYS, *STRESS_KEYS, *STEP_FREE_KEYS})
+_WAY_KEYS = frozenset({*tags.RELEVANT_KEYS, *STRESS_KEYS, *STEP_FREE_KEYS, *AVOID_KEYS})
 
 
 # Reading -------------------------------------------------------------------------------------------------------------

@@ -162,7 +162,7 @@ def roads_key(transportation: Transportation) -> RoadsKey:
         transportation.base,
         transportation.uses_ferry,
         transportation.include_roads,
-        (*transportation.exclude_roads, *above, *steps),
+        (*transportation.exclude_roads, *above, *steps, *transportation.avoid),
     )
 
 

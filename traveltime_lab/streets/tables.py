@@ -24,6 +24,7 @@ from traveltime_lab._arrays import (
     FloatArray,
     Int32Array,
     Int64Array,
+    UInt8Array,
     UInt16Array,
     UInt32Array,
     UInt64Array,
@@ -213,6 +214,8 @@ class StreetTables:
         The same at each node; empty where `edge_step_free` is.
     edge_slope : uint16 array of shape (n_edges,) or (0,)
         The steepest slope along each edge in tenths of a per cent; empty in networks without elevation.
+    edge_avoid : uint8 array of shape (n_edges,) or (0,)
+        Whether each edge is lit and paved; see `traveltime_lab.streets.avoid`. Empty as `edge_step_free`.
     """
 
     node_osm_id: Int64Array
@@ -251,6 +254,7 @@ class StreetTables:
     edge_step_free: UInt32Array = field(default_factory=lambda: np.zeros(0, np.uint32))
     node_step_free: UInt16Array = field(default_factory=lambda: np.zeros(0, np.uint16))
     edge_slope: UInt16Array = field(default_factory=lambda: np.zeros(0, np.uint16))
+    edge_avoid: UInt8Array = field(default_factory=lambda: np.zeros(0, np.uint8))
 
     @property
     def has_stress(self) -> bool:
@@ -275,14 +279,10 @@ class StreetTables:
         ----------
         edges : integer array
             Edges of these tables; -1 for a new one, which is level, on the ground, without obstacles, and of unknown
-            traffic stress.
+            traffic stress, lights and surface.
         """
         is_known = edges >= 0
         found: dict[str, Any] = {}
-        if self.edge_off_ground.size:
-            found["edge_off_ground"] = self.edge_off_ground[edges] & is_known
-        if self.edge_is_cut.size:
-            found["edge_is_cut"] = self.edge_is_cut[edges] & is_known
         if self.has_slopes:
             for name in SLOPE_FACTORS:
                 pairs = getattr(self, name).reshape(-1, 2)[edges]
@@ -290,7 +290,7 @@ class StreetTables:
         if self.has_stress:
             pairs = self.edge_stress.reshape(-1, 2)[edges]
             found["edge_stress"] = np.where(is_known[:, None], pairs, np.uint16(0)).ravel()
-        for name in ("edge_step_free", "edge_slope"):
+        for name in ("edge_off_ground", "edge_is_cut", "edge_step_free", "edge_slope", "edge_avoid"):
             values = getattr(self, name)
             if values.size:
                 found[name] = np.where(is_known, values[edges], values.dtype.type(0))
@@ -307,6 +307,7 @@ _OPTIONAL = {
     "edge_stress": (2, "uint16"),
     "edge_step_free": (1, "uint32"),
     "edge_slope": (1, "uint16"),
+    "edge_avoid": (1, "uint8"),
 }
 #: Their names; empty ones are not written to files.
 OPTIONAL_ARRAYS = frozenset({*_OPTIONAL, "node_step_free"})
@@ -418,6 +419,9 @@ def _check_optional(tables: StreetTables) -> None:
     size = tables.node_lng.size if tables.has_step_free else 0
     if tables.node_step_free.dtype != np.uint16 or tables.node_step_free.shape != (size,):
         raise ValueError(f"column node_step_free must have {size} values of uint16")
+    # Two bits each for lights and for the surface; see `traveltime_lab.streets.avoid`.
+    if not ((tables.edge_avoid < 16) & (tables.edge_avoid & 3 < 3) & (tables.edge_avoid >> 2 < 3)).all():
+        raise ValueError("column edge_avoid contains values that mean nothing")
     if not ((tables.node_step_free & 15) <= 11).all():
         raise ValueError("column node_step_free contains values that mean no kind of obstacle")
     # Level, kind and column of speed; see `traveltime_lab.streets.stress`.

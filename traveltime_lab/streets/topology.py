@@ -17,7 +17,7 @@ from traveltime_lab._arrays import BoolArray, FloatArray, Int32Array, Int64Array
 from traveltime_lab.crs import LocalFrame
 from traveltime_lab.kernels.street import reading, turns
 from traveltime_lab.modes.transportation import Transportation
-from traveltime_lab.streets import costs, step_free, stress
+from traveltime_lab.streets import avoid, costs, step_free, stress
 from traveltime_lab.streets.access_zones import access_zones
 from traveltime_lab.streets.chains import Chains, chains, distinct
 from traveltime_lab.streets.components import order_by_row, strong, weak
@@ -81,6 +81,8 @@ def open_edges(tables: StreetTables, transportation: Transportation, *, before_c
         is_open &= ~(too_much & ~_is_walked(tables)) if transportation.push_above_stress else ~too_much
     if transportation.step_free:
         is_open &= ~np.repeat(step_free.is_barred(tables, transportation), 2)
+    if transportation.avoid:
+        is_open &= ~np.repeat(avoid.is_avoided(tables, transportation), 2)
     return is_open
 
 
@@ -131,15 +133,17 @@ def _on_every_street(means: Transportation) -> Transportation:
     """Return a means of transportation without limits of the streets themselves."""
     if means.stress_limit is not None:
         return replace(means, max_stress=None, push_above_stress=False)
-    return replace(means, step_free=None, max_incline=None, min_width=None) if means.step_free else means
+    if means.step_free or means.avoid:
+        return replace(means, step_free=None, max_incline=None, min_width=None, avoid=())
+    return means
 
 
 def _on_streets_of(some: Topology, every: Topology) -> Topology:
     """
-    Return a topology of calm or step-free streets with the islands of all streets.
+    Return a topology of calm, step-free, lit or paved streets with the islands of all streets.
 
     A calm street that busy ones surround is no island: a point there would be moved to another one across these. Nor is
-    a street that stairs surround, which wheelchair users there cannot leave.
+    a street that stairs surround, which wheelchair users there cannot leave, or a lit one that unlit ones surround.
     """
     used = some.is_open[0::2] | some.is_open[1::2]
     return replace(some, can_leave=every.can_leave & used, can_arrive=every.can_arrive & used)

@@ -47,11 +47,13 @@ def linked_by_entrances(layer: TransitLayer, transportation: Transportation) -> 
     Return which stops are linked to the streets by entrances, shape (n_stops,).
 
     Those of stations that have no entrance near a street of the mode are linked straight, as without pathways. That
-    does not depend on `step_free`: stations of which only the entrances without steps are missing cannot be reached.
+    does not depend on `step_free` and `avoid`: stations of which only entrances without steps, or on ways that are not
+    avoided, are missing cannot be reached.
     """
     if layer.timetable.pathways is None:
         return np.zeros(layer.timetable.n_stops, np.bool_)
-    doors, snaps = entrance_snaps(layer, replace(transportation, step_free=None, max_incline=None, min_width=None))
+    every = replace(transportation, step_free=None, max_incline=None, min_width=None, avoid=())
+    doors, snaps = entrance_snaps(layer, every)
     root = roots(layer.timetable.column("stops", "parent_idx"))
     has_door = np.zeros(root.size, np.bool_)
     has_door[root[doors[snaps.edge >= 0]]] = True

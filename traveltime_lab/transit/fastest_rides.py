@@ -16,7 +16,7 @@ from scipy.sparse.csgraph import dijkstra
 
 from traveltime_lab._arrays import BoolArray, FloatArray, Int64Array, chosen_rows, indptr_of_rows
 from traveltime_lab.runtime.memo import Derived
-from traveltime_lab.streets.layer import StreetLayer
+from traveltime_lab.streets.layer import RoadsKey, StreetLayer, roads_key
 from traveltime_lab.transit import stop_links
 from traveltime_lab.transit.query import TransitQuery
 from traveltime_lab.transit.route_types import ridden_routes
@@ -25,8 +25,8 @@ from traveltime_lab.transit.trip_instances import STAY_SEATED_M
 
 #: Stop times that are looked at together: some hundred megabytes at most.
 _AT_ONCE: Final = 4_000_000
-#: Vehicles and modes of routes, walking speed, and longest walk between vehicles.
-_ARCS = Derived[tuple[str, tuple[str, ...], float | None, int], csr_array]("fastest hops", kept=2)
+#: Vehicles and modes of routes, streets for walking, walking speed, and longest walk between vehicles.
+_ARCS = Derived[tuple[str, tuple[str, ...], RoadsKey, float | None, int], csr_array]("fastest hops", kept=2)
 
 
 def fastest_rides(query: TransitQuery, first_s: FloatArray, *, is_arrival: bool) -> FloatArray:
@@ -47,7 +47,7 @@ def fastest_rides(query: TransitQuery, first_s: FloatArray, *, is_arrival: bool)
         inf where there is no way.
     """
     means, n_stops = query.transportation, first_s.size
-    key = means.vehicles, means.modes, means.egress.speed, means.transfer_walking_time
+    key = means.vehicles, means.modes, roads_key(means.egress), means.egress.speed, means.transfer_walking_time
     hops = _ARCS.of(query.layer, key, lambda: _arcs(query))
     if not is_arrival:
         hops = csr_array(hops.T)

@@ -5,17 +5,21 @@ Choices that a network offers: types of transportation, and days with service.
 from __future__ import annotations
 
 import datetime as dt
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from traveltime_lab.limits import MAX_STRESS
 from traveltime_lab.modes.table import MODES, STREET_TYPES, TIMETABLE_TYPES
+from traveltime_lab.modes.transportation import AVOIDABLE
 from traveltime_lab.moments import today
 from traveltime_lab.transit.route_types import SELECTS
 
 if TYPE_CHECKING:
     from traveltime_lab.network.network import Network
 
+#: All that walks may avoid, each word and several.
+_AVOIDED: Final = [words for n in range(len(AVOIDABLE)) for words in itertools.combinations(AVOIDABLE, n + 1)]
 #: Options with a few values: their label, the names of their values, and the usual value.
 OPTIONS: Final[Mapping[str, tuple[str, Sequence[tuple[str, Any]], Any]]] = {
     "max_stress": (
@@ -26,6 +30,7 @@ OPTIONS: Final[Mapping[str, tuple[str, Sequence[tuple[str, Any]], Any]]] = {
     "step_free": (
         "Walks", (("with steps", None), ("step-free, or not known", "lenient"), ("step-free", "strict")), None,
     ),
+    "avoid": ("Ways on foot", (("all", ()), *((f"not {' or '.join(each)}", each) for each in _AVOIDED)), ()),
 }  # fmt: skip
 #: Percentiles of a departure window; 0 is the fastest departure.
 PERCENTILES: Final = (

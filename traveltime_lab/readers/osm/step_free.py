@@ -14,10 +14,9 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final
 
+from traveltime_lab.readers.osm import surfaces
 from traveltime_lab.streets import step_free as facts
 
-_SIDES = ("", ":left", ":right", ":both")
-_SIDEWALKS = tuple(f"sidewalk{side}" for side in _SIDES)
 #: Tag keys of ways that `way_code` reads besides those of `traveltime_lab.readers.osm.tags.interpret`.
 STEP_FREE_KEYS: Final[tuple[str, ...]] = (
     "wheelchair",
@@ -32,9 +31,8 @@ STEP_FREE_KEYS: Final[tuple[str, ...]] = (
     "path",
     "crossing",
     "sac_scale",
-    *_SIDEWALKS,
-    *(f"{key}:{what}" for key in _SIDEWALKS for what in ("surface", "smoothness", "width")),
-    "footway:surface",
+    *surfaces.SURFACE_KEYS,
+    *(f"{key}:width" for key in surfaces.SIDEWALKS),
     "step_free_code",
 )
 #: All keys that `way_code` reads.
@@ -174,7 +172,7 @@ def _way_code(known: tuple[tuple[str, str], ...]) -> int:
     return facts.edge_code(
         flags,
         # The wider sidewalk, before the carriageway.
-        width_cm=max((_centimetres(tags, f"{each}:width") or 0 for each in _SIDEWALKS), default=0)
+        width_cm=max((_centimetres(tags, f"{each}:width") or 0 for each in surfaces.SIDEWALKS), default=0)
         or _centimetres(tags, "width", "est_width"),
         incline_tenths=None if incline is None else round(incline * 10.0),
     )
@@ -201,35 +199,22 @@ def _steps(tags: Mapping[str, str], highway: str) -> int:
 
 
 def _ground(tags: Mapping[str, str], highway: str) -> int:
-    """Return what is known of the surface; that of a sidewalk counts where it is tagged, on the better side."""
-    sides = [
-        _firmness(tags.get(f"{each}:surface", ""), tags.get(f"{each}:smoothness", ""))
-        for each in (*_SIDEWALKS, "footway")
-        if f"{each}:surface" in tags or f"{each}:smoothness" in tags
-    ]
-    if sides:
-        return min(sides, key=_order)
-    own = _firmness(tags.get("surface", ""), tags.get("smoothness", ""))
-    if own == facts.UNKNOWN_SURFACE and tags.get("tracktype") in (_SOFT_TRACKS | {"grade1"}):
-        own = 0 if tags["tracktype"] == "grade1" else facts.SURFACE
-    has_sidewalk = any(tags.get(key, "no") not in ("no", "none", "separate") for key in _SIDEWALKS)
-    # The carriageway may be rough where the sidewalk is not. Steps with a ramp have surfaces of their own.
-    return facts.UNKNOWN_SURFACE if own and has_sidewalk else 0 if highway == "steps" else own
+    """Return what is known of the surface."""
+    # A ramp beside steps has a surface of its own.
+    tags = {**tags, "surface": "paved", "smoothness": ""} if highway == "steps" else tags
+    return surfaces.walked(tags, _firmness, (0, facts.UNKNOWN_SURFACE, facts.SURFACE, facts.SMOOTHNESS))
 
 
-def _order(flag: int) -> int:
-    """Return the place of a surface from the best to the worst."""
-    return (0, facts.UNKNOWN_SURFACE, facts.SURFACE, facts.SMOOTHNESS).index(flag)
-
-
-def _firmness(surface: str, smoothness: str) -> int:
+def _firmness(surface: str, smoothness: str, track: str) -> int:
     """Return what a surface means; its smoothness is about wheels, and counts where it is tagged."""
     if smoothness in _SMOOTH:
         return 0
     if smoothness in _BUMPY:
         return facts.SMOOTHNESS
     surface = "paving_stones" if surface.startswith("paving_stones:") else surface
-    return facts.SURFACE if surface in _ROUGH else 0 if surface in _FIRM else facts.UNKNOWN_SURFACE
+    if surface in _ROUGH or surface in _FIRM:
+        return facts.SURFACE if surface in _ROUGH else 0
+    return facts.SURFACE if track in _SOFT_TRACKS else 0 if track == "grade1" else facts.UNKNOWN_SURFACE
 
 
 def _kerb_flags(tags: Mapping[str, str]) -> int:

@@ -20,8 +20,9 @@ import numpy as np
 import osmium
 import pandas as pd
 
-from traveltime_lab._arrays import BoolArray, Int32Array, UInt16Array, UInt32Array
+from traveltime_lab._arrays import BoolArray, Int32Array, UInt8Array, UInt16Array, UInt32Array
 from traveltime_lab.errors import DataError
+from traveltime_lab.readers.osm.avoid import AVOID_KEYS, avoid_code
 from traveltime_lab.readers.osm.border import are_cut, extent_of
 from traveltime_lab.readers.osm.edges import (
     Edges,
@@ -81,7 +82,7 @@ _SPLITTING_FLAGS = (
 _STREET_KEYS = ("highway", "route", "railway", "public_transport", "man_made")
 _RELEVANT = frozenset(RELEVANT_KEYS)
 #: Keys of ways that say more of the streets that `interpret` finds.
-_MORE = frozenset((*STRESS_KEYS, *STEP_FREE_KEYS)) - _RELEVANT
+_MORE = frozenset((*STRESS_KEYS, *STEP_FREE_KEYS, *AVOID_KEYS)) - _RELEVANT
 _SURFACES = ("surface=", "tracktype=", "smoothness=")
 
 
@@ -185,6 +186,7 @@ def _read(file: OsmFile, report_progress: Callable[[str, float], Any]) -> Street
     tables = _tables(streets, edges, positions, flags, uses, turns)
     is_node = _is_node(edges, len(positions.osm_id))
     tables |= {"edge_step_free": streets.obstacles[edges.way], "node_step_free": obstacles[is_node]}
+    tables["edge_avoid"] = streets.avoid[edges.way]
     extent = extent_of(header, file.region, runs, positions)
     if extent is not None:
         tables["extent"], tables["edge_is_cut"] = extent, are_cut(extent, runs, edges, len(positions.osm_id))
@@ -243,6 +245,8 @@ class _Streets:
     stress: UInt16Array
     #: Numbers of `way_code` of each way.
     obstacles: UInt32Array
+    #: Numbers of `avoid_code` of each way.
+    avoid: UInt8Array
     name: Int32Array
     uses: list[WayUse]
     names: list[str]
@@ -278,6 +282,7 @@ def _read_streets(file: OsmFile, multipolygons: Sequence[Relation], ferry_relati
     rows: dict[tuple[str, ...], int] = {}
     stress_codes: list[tuple[int, ...]] = []
     obstacles: list[int] = []
+    avoid: list[int] = []
     ferry_uses: set[int] = set()
     names = {"": 0}
     kept_rows: list[int] = []
@@ -325,16 +330,19 @@ def _read_streets(file: OsmFile, multipolygons: Sequence[Relation], ferry_relati
             rows[every] = len(rows)
             stress_codes.append((*codes(tags), *codes(tags, is_left_hand=True)))
             obstacles.append(way_code(tags))
+            avoid.append(avoid_code(tags))
         row_of_tags.append(rows[every])
         has_surface.append(any(pair.startswith(_SURFACES) for pair in relevant))
         name.append(names.setdefault(label or number, len(names)))
+    every_tag = np.array(row_of_tags, np.int64)
     return _Streets(
         ways.rows(np.array(kept_rows, np.int64)),
         np.array(use, np.int32),
         np.array(off_ground, np.bool_),
         np.array(has_surface, np.bool_),
-        np.array(stress_codes, np.uint16).reshape(-1, 2, 2)[np.array(row_of_tags, np.int64)],
-        np.array(obstacles, np.uint32)[np.array(row_of_tags, np.int64)],
+        np.array(stress_codes, np.uint16).reshape(-1, 2, 2)[every_tag],
+        np.array(obstacles, np.uint32)[every_tag],
+        np.array(avoid, np.uint8)[every_tag],
         np.array(name, np.int32),
         list(uses),
         [decode(text) for text in names],

@@ -28,6 +28,8 @@ USUAL_TRANSFER_S: Final = Transportation(ALL_VEHICLES).transfer_walking_time
 _NEAR_H: Final = 6.0
 #: Costs of giving up step-free walks, from the strict ones.
 _STEP_FREE: Final[dict[Any, float]] = {"strict": 6.0, "lenient": 4.0, None: 0.0}
+#: Costs of using one kind of the ways to avoid.
+_AVOIDED: Final = 2.0
 
 
 def walks(question: Question) -> tuple[str, ...]:
@@ -64,8 +66,8 @@ def cost(given: Question, other: Question) -> float:
     Return the distance of a question from the given one.
 
     Assumed costs: doubling the travel time 2, doubling any other number 1, an additional transfer 0.5, other vehicles
-    1, a higher level of traffic stress 1, a lenient instead of a strict step-free walk 2, one with steps 4 more, a
-    different time 1 for each hour up to six hours and 0.5 more for each doubling of these.
+    1, a higher level of traffic stress 1, a lenient instead of a strict step-free walk 2, one with steps 4 more, each
+    word of `avoid` less 2, a different time 1 for each hour up to six hours and 0.5 more for each doubling of these.
     """
     means, others = given.transportation, other.transportation
     total = 2.0 * math.log2(other.limit / given.limit)
@@ -75,6 +77,7 @@ def cost(given: Question, other: Question) -> float:
         total += 0.5 * ((others.max_changes or means.max_changes) - means.max_changes)
     total += (others.stress_limit or MAX_STRESS) - (means.stress_limit or MAX_STRESS)
     total += _STEP_FREE[means.step_free] - _STEP_FREE[others.step_free]
+    total += _AVOIDED * (len(means.avoid) - len(others.avoid))
     total += float((means.type, means.modes) != (others.type, others.modes))
     total += math.log2((other.snapping.threshold + 100) / (given.snapping.threshold + 100))
     if isinstance(given.moment, dt.datetime) and isinstance(other.moment, dt.datetime):

@@ -76,12 +76,12 @@ class Reason:
         the nearest street), ``origin_across_motorway``, ``destination_across_motorway`` (no other street is near),
         ``origin_street_closed`` and ``destination_street_closed`` (by a change),
         ``other_component``, ``one_way_trap``, ``excluded_roads``, ``traffic_stress`` (its data name the streets and
-        crossings above `max_stress`), ``obstacles`` (its data name those in the way of `step_free` walks, also between
-        stops) and ``over_limit``. With a timetable also ``outside_timetable``, ``no_vehicles``,
-        ``no_stop_near_origin``, ``no_stop_near_destination``, ``stops_too_far``, ``no_service_that_day``,
-        ``no_trip_that_day``, ``first_trip_not_yet``, ``last_trip_gone``, ``no_trip_then``, ``too_many_changes``,
-        ``walk_too_long`` (all the way, for ``direct_walking_time``), ``not_step_free`` (its data name the stops, trips
-        and pathways), ``station_closed`` (by changes or alerts) and ``no_connection``. If the
+        crossings above `max_stress`), ``obstacles`` (its data name those in the way of `step_free` walks, and the ways
+        that walks `avoid`, also between stops) and ``over_limit``. With a timetable also ``outside_timetable``,
+        ``no_vehicles``, ``no_stop_near_origin``, ``no_stop_near_destination``, ``stops_too_far``,
+        ``no_service_that_day``, ``no_trip_that_day``, ``first_trip_not_yet``, ``last_trip_gone``, ``no_trip_then``,
+        ``too_many_changes``, ``walk_too_long`` (all the way, for ``direct_walking_time``), ``not_step_free`` (its data
+        name the stops, trips and pathways), ``station_closed`` (by changes or alerts) and ``no_connection``. If the
         destination is reached: ``made_of``, and ``alert`` for each alert of live updates about its rides.
         ``live_updates`` if it is reached by the planned timetable only.
     sentence : str

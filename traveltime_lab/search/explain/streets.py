@@ -18,16 +18,16 @@ from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.moments import are_same
 from traveltime_lab.question import Question
 from traveltime_lab.rounding import whole_seconds
+from traveltime_lab.search.explain.obstacles import OPTIONS, obstacles_in_the_way, with_more_obstacles
 from traveltime_lab.search.explain.questions import changed_options, cost, walks
 from traveltime_lab.search.explain.reasons import Reason, distance, duration, parts_words
 from traveltime_lab.search.explain.relaxations import Pair
-from traveltime_lab.search.explain.step_free import obstacles_in_the_way, with_more_obstacles
 from traveltime_lab.search.explain.stress import stress_in_the_way, with_more_stress
 from traveltime_lab.search.pairs import component_of
 from traveltime_lab.streets.snapping import OUTSIDE, SNAPPED, crosses_motorway, on_closed_streets
 
 #: Options that are kept for a different type that has them too.
-_KEPT: Final = ("traffic_model", "max_stress", "step_free", "max_incline", "min_width", *SPEED_OPTIONS)
+_KEPT: Final = ("traffic_model", "max_stress", "step_free", "max_incline", "min_width", "avoid", *SPEED_OPTIONS)
 #: A street this much farther away than the nearest one is worth mentioning (assumed).
 _MOVED_M: Final = 3.0
 
@@ -54,7 +54,7 @@ class Findings:
         if best is None:
             return set()
         options = changed_options(given.transportation, best.transportation)
-        used = {"max_changes", "exclude_roads", "max_stress", "step_free"} & set(options)
+        used = {"max_changes", "exclude_roads", "max_stress", *OPTIONS} & set(options)
         used |= {"ways"} if any(name in options for name in walks(given)) else set()
         used |= {"travel_time"} if "direct_walking_time" in options else set()
         used |= {"vehicles"} if {"type", "modes"} & set(options) else set()
@@ -114,9 +114,9 @@ def on_streets(pair: Pair, question: Question) -> Findings:
 
 
 def add_obstacles(findings: Findings, found: tuple[str, dict[str, Any]] | None) -> None:
-    """Add the reason that obstacles for wheelchairs are in the way, if there are any."""
+    """Add the reason that obstacles for wheelchairs, or ways to avoid, are in the way, if there are any."""
     if found is not None:
-        findings.add("step_free", "obstacles", found[0], **found[1])
+        findings.add(next(name for name in OPTIONS if name in found[1]), "obstacles", found[0], **found[1])
 
 
 def street_questions(pair: Pair, question: Question) -> list[Question]:

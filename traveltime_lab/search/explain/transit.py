@@ -16,11 +16,11 @@ from traveltime_lab.itinerary import Route
 from traveltime_lab.limits import MAX_TRAVEL_TIME_S
 from traveltime_lab.question import Question
 from traveltime_lab.rounding import whole_seconds
+from traveltime_lab.search.explain.obstacles import ANY_STEPS, obstacles_on_route
 from traveltime_lab.search.explain.questions import WALK, walks, ways
 from traveltime_lab.search.explain.reasons import clock, day, duration, parts_of, vehicle_words
 from traveltime_lab.search.explain.relaxations import LONGEST_S, Around, Pair, Solution, solutions
 from traveltime_lab.search.explain.stations import closed_stations, steps_in_the_way
-from traveltime_lab.search.explain.step_free import obstacles_on_route
 from traveltime_lab.search.explain.streets import Findings, add_obstacles, add_unsnapped
 from traveltime_lab.search.query import transit_of
 from traveltime_lab.transit import service_days
@@ -87,7 +87,7 @@ def by_timetable(pair: Pair, question: Question, route: RouteOf) -> Findings:
 def _add_stations(findings: Findings, pair: Pair, question: Question, route: RouteOf) -> None:
     """Add what is in the way of travellers without steps, and platforms that closed pathways cut off."""
     if rule_of(question.transportation):
-        freer = question.using(step_free=None, max_incline=None, min_width=None)
+        freer = question.using(**ANY_STEPS)
         steps = steps_in_the_way(pair, question, route(freer))
         if steps is not None:
             findings.add("step_free", "not_step_free", steps[0], **steps[1])

@@ -137,6 +137,7 @@ class Misplaced(Struct, kw_only=True):
     """
 
     accept_roads: Raw | None = None
+    avoid: Raw | None = None
     boarding_time: Raw | None = None
     cycling_time_to_station: Raw | None = None
     disable_border_crossing: Raw | None = None

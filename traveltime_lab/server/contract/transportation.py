@@ -55,6 +55,7 @@ Traffic: TypeAlias = Literal["optimistic", "balanced", "pessimistic"]
 FastTraffic: TypeAlias = Literal["peak", "off_peak"]
 Includable: TypeAlias = Literal["track", "restricted"]
 Excludable: TypeAlias = Literal["toll"]
+Avoidable: TypeAlias = Literal["unlit", "unpaved"]
 
 #: Options of some types, beside those of the classes above, in the order of the documentation.
 _OPTIONS: Final[Mapping[str, Any]] = {
@@ -71,6 +72,7 @@ _OPTIONS: Final[Mapping[str, Any]] = {
     "step_free": StepFree,
     "max_incline": Incline,
     "min_width": Width,
+    "avoid": list[Avoidable],
 }
 #: Options on the fast endpoints of types without and with a timetable. Source: docs/contract.md, 5.2.
 _FAST_OPTIONS: Final[Mapping[bool, Mapping[str, Any]]] = {

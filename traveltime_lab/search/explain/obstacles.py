@@ -1,15 +1,14 @@
 """
-Obstacles for wheelchairs that are in the way of step-free walks.
+What is in the way of walks: obstacles for wheelchairs, and ways that are avoided.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, Final
 
-import numpy as np
 import shapely
 
 from traveltime_lab.itinerary import Route
@@ -17,22 +16,35 @@ from traveltime_lab.modes.transportation import STEP_FREE, Transportation
 from traveltime_lab.points import read_points
 from traveltime_lab.question import Question
 from traveltime_lab.rounding import whole_seconds
+from traveltime_lab.search.explain.questions import changed_options
 from traveltime_lab.search.explain.reasons import distance, duration
 from traveltime_lab.search.explain.relaxations import LONGEST_S, Pair
 from traveltime_lab.search.explain.stress import faster_ways, in_the_way
-from traveltime_lab.streets import step_free
+from traveltime_lab.streets import avoid, step_free
 from traveltime_lab.streets.junctions import junction_of_ends
 from traveltime_lab.streets.paths import Piece
 from traveltime_lab.streets.tables import StreetTables
 
+#: Options of walks about what is in the way.
+OPTIONS: Final = ("step_free", "avoid")
+#: Options of walks that pass every obstacle for wheelchairs.
+ANY_STEPS: Final[Mapping[str, Any]] = {"step_free": None, "max_incline": None, "min_width": None}
+
 
 def with_more_obstacles(question: Question) -> Iterator[Question]:
-    """Yield questions that pass what is not known, and those that pass every obstacle."""
-    rule = question.transportation.step_free
+    """Yield questions that avoid fewer ways, that pass what is not known, every obstacle, or all of these."""
+    rule, avoided = question.transportation.step_free, question.transportation.avoid
+    for word in avoided:
+        yield question.using(avoid=tuple(each for each in avoided if each != word))
+    if len(avoided) > 1:
+        yield question.using(avoid=())
     if rule == STEP_FREE[1]:
         yield question.using(step_free=STEP_FREE[0])
     if rule:
-        yield question.using(step_free=None, max_incline=None, min_width=None)
+        with_steps = question.using(**ANY_STEPS)
+        yield with_steps
+        if avoided:
+            yield with_steps.using(avoid=())
 
 
 def obstacles_in_the_way(pair: Pair, question: Question, ms: int | None) -> tuple[str, dict[str, Any]] | None:
@@ -55,7 +67,7 @@ def obstacles_in_the_way(pair: Pair, question: Question, ms: int | None) -> tupl
     for freer, found, pieces in faster_ways(pair, question, ms, with_more_obstacles(question)):
         obstacles = _obstacles(pair.network.streets.tables, pieces, question.transportation)
         if obstacles:
-            return _reason(freer, found, obstacles)
+            return _reason(question, freer, found, obstacles)
     return None
 
 
@@ -78,17 +90,19 @@ def obstacles_on_route(pair: Pair, question: Question, ms: int | None, route: An
             for _, _, pieces in faster_ways(walk, barred, None, iter([freer.on_foot])):
                 obstacles += _obstacles(pair.network.streets.tables, pieces, barred.transportation)
         if obstacles:
-            return _reason(freer, found, obstacles)
+            return _reason(question, freer, found, obstacles)
     return None
 
 
-def _reason(freer: Question, ms: int, obstacles: list[dict[str, Any]]) -> tuple[str, dict[str, Any]]:
+def _reason(given: Question, freer: Question, ms: int, obstacles: list[dict[str, Any]]) -> tuple[str, dict[str, Any]]:
     """Return the sentence and its data."""
-    takes, rule = whole_seconds(ms), freer.transportation.step_free
-    words = [_in_words(each) for each in obstacles]
+    takes, words = whole_seconds(ms), [_in_words(each) for each in obstacles]
+    changed = changed_options(given.transportation, freer.transportation)
+    data: dict[str, Any] = {name: changed[name] for name in OPTIONS if name in changed}
+    which = " and ".join(f"{name}={value!r}" for name, value in data.items())
     return (
-        f"With step_free={rule!r} it takes {duration(takes)}: {in_the_way(words)}.",
-        {"travel_time": takes, "step_free": rule, "obstacles": obstacles},
+        f"With {which} it takes {duration(takes)}: {in_the_way(words)}.",
+        {"travel_time": takes, **data, "obstacles": obstacles},
     )
 
 
@@ -102,15 +116,16 @@ def _in_words(obstacle: dict[str, Any]) -> str:
 
 def _obstacles(tables: StreetTables, pieces: Sequence[Piece], means: Transportation) -> list[dict[str, Any]]:
     """Return the obstacles of a route in travel order; those of one OSM way that follow one another are one."""
-    is_barred = step_free.is_barred(tables, means)
+    is_barred = avoid.is_avoided(tables, means)
+    if means.step_free:
+        is_barred |= step_free.is_barred(tables, means)
     starts = junction_of_ends(tables, means)[0]
-    slopes = tables.edge_slope if tables.edge_slope.size else np.zeros(tables.edge_from.size, np.uint16)
     found: list[dict[str, Any]] = []
     for piece, following in pairwise([*pieces, None]):
         assert piece is not None
         edge = piece.directed // 2
         if is_barred[edge]:
-            what = step_free.edge_in_words(int(tables.edge_step_free[edge]), means, int(slopes[edge]))
+            what = _along(tables, edge, means)
             metres = float(tables.edge_length_m[edge]) * (piece.end - piece.begin)
             way, last = int(tables.edge_way_id[edge]), found[-1] if found else None
             if last is not None and (last["way_id"], last["what"]) == (way, what):
@@ -128,6 +143,16 @@ def _obstacles(tables: StreetTables, pieces: Sequence[Piece], means: Transportat
             place = float(tables.node_lng[node]), float(tables.node_lat[node])
             found.append(_obstacle(what, "", place, 0.0, node_id=int(tables.node_osm_id[node])))
     return found
+
+
+def _along(tables: StreetTables, edge: int, means: Transportation) -> str:
+    """Return what is in the way along an edge."""
+    avoided = avoid.in_words(int(tables.edge_avoid[edge]), means) if means.avoid else ""
+    if not means.step_free:
+        return avoided
+    slope = int(tables.edge_slope[edge]) if tables.edge_slope.size else 0
+    steps = step_free.edge_in_words(int(tables.edge_step_free[edge]), means, slope)
+    return ", ".join(filter(None, (steps, avoided)))
 
 
 def _obstacle(
