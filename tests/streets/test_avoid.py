@@ -171,7 +171,7 @@ def test_networks_that_do_not_know_are_refused() -> None:
     network = tl.build_network(dataclasses.replace(plain, edge_avoid=np.zeros(0, np.uint8)), timezone="UTC")
     assert not {"lit", "paved"} & {*network.edges_frame()}
     assert not {"lit", "paved"} & {*network.report()["modes"]["walking"]}
-    with pytest.raises(ModeError, match="avoid needs to know which streets are lit and paved"):
+    with pytest.raises(ModeError, match="avoid needs the lit and paved streets"):
         seconds(network, (0, 0), (100, 0), avoid=["unlit"])
 
 
@@ -216,7 +216,7 @@ def test_tables_and_files_keep_them(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="the column lit is missing"):
         tl.build_network((nodes, edges.drop(columns="lit")))
     without = tl.build_network((nodes, edges.drop(columns=["lit", "paved"])))
-    with pytest.raises(ModeError, match="avoid needs to know"):
+    with pytest.raises(ModeError, match="avoid needs the lit"):
         is_straight(without, avoid=["unlit"])
 
 

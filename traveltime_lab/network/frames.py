@@ -92,7 +92,7 @@ def edges_frame(self: NetworkData) -> gpd.GeoDataFrame:
     `add_elevation`.
 
     ``lit`` and ``paved`` are ``"yes"``, ``"no"`` or ``"unknown"``, by the tags of a street; see `avoid` of
-    `Transportation`. What is changed there is that of a network built from the tables.
+    `Transportation`. An answer that is changed there is that of a network built from the tables.
 
     Turn restrictions, water, time zone and attribution are in ``attrs``. ``build_network((nodes, edges))`` makes a
     network of both tables again. Rows may be removed and values changed, but the index of each table names its

@@ -69,8 +69,8 @@ def is_avoided(tables: StreetTables, means: Transportation) -> BoolArray:
     found = np.zeros(tables.edge_from.size, np.bool_)
     if means.avoid and not tables.edge_avoid.size:
         raise ModeError(
-            f"avoid needs to know which streets are {' and '.join(AVOIDABLE.values())}, which this network does not; "
-            "build it again from OpenStreetMap data, or from tables with the columns 'highway', 'lit' and 'surface'; "
+            f"avoid needs the {' and '.join(AVOIDABLE.values())} streets, which this network does not have; build it "
+            "again from OpenStreetMap data, or from tables with the columns 'highway', 'lit' and 'surface'; "
             f"those of edges_frame() need {' and '.join(map(repr, AVOIDABLE.values()))}"
         )
     for word in means.avoid:

@@ -63,7 +63,7 @@ def _avoid_code(known: tuple[tuple[str, str], ...]) -> int:
 
 
 def _paved(surface: str, _smoothness: str, track: str) -> str:
-    """Return whether a surface is paved; of several, all must be."""
+    """Return whether a surface is paved; if there are several values, all must be."""
     # "concrete:plates" is concrete.
     parts = {each.strip().partition(":")[0] for each in surface.split(";")} - {""}
     if parts & _UNPAVED or (not parts and track in _UNPAVED_TRACKS):

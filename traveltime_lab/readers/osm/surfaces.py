@@ -30,9 +30,9 @@ def walked(tags: Mapping[str, str], judge: Callable[[str, str, str], T], ranks: 
     tags : mapping of str to str
         Tags of the way.
     judge : callable
-        Returns a rank for values of ``surface``, ``smoothness`` and ``tracktype``, each "" if there is none.
+        Returns a value for those of ``surface``, ``smoothness`` and ``tracktype``, each "" if there is none.
     ranks : sequence
-        What it returns, from the best; the second is for surfaces that are not known.
+        Values of `judge`, from the best; the second is for surfaces that are not known.
     """
     sides = [
         judge(tags.get(f"{each}:surface", ""), tags.get(f"{each}:smoothness", ""), "")

@@ -1,5 +1,5 @@
 """
-What is in the way of walks: obstacles for wheelchairs, and ways that are avoided.
+Obstacles that are in the way of walks: those for wheelchairs, and ways that are avoided.
 """
 
 from __future__ import annotations
