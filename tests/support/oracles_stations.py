@@ -125,8 +125,8 @@ class StationOracle(DoorOracle):
         step_free = means.step_free
         ids = timetable.stops["stop_id"].tolist()
         self.row_of = {stop: row for row, stop in enumerate(ids)}
-        walking = Transportation("walking", step_free=step_free)
-        on_foot = StreetOracle(network, "walking", step_free=walking if step_free else None)
+        walking = Transportation("walking", step_free=step_free, avoid=means.avoid)
+        on_foot = StreetOracle(network, "walking", step_free=walking if step_free else None, avoid=means.avoid)
         self.starts, self.ends = (
             snap_points(network.streets, *points, walking, Snapping(), needed)
             for points, needed in ((origins, CAN_LEAVE), (destinations, CAN_ARRIVE))
