@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import geopandas as gpd
 import numpy as np
@@ -20,9 +20,11 @@ from tests.support.everything import FRAME as EVERYWHERE
 from tests.support.everything import POINTS, everything
 from tests.support.worlds import FRAME, at, towns, world
 from traveltime_lab.errors import InputError, ModeError
+from traveltime_lab.maps.widget import choices
 from traveltime_lab.modes.table import MODES
 from traveltime_lab.modes.transportation import AVOIDABLE
 from traveltime_lab.readers.osm.avoid import KEYS, avoid_code
+from traveltime_lab.server.contract.transportation import Avoidable
 from traveltime_lab.streets.avoid import ANSWERS, answers, edge_code, in_words, worst
 
 EVERY = tuple(AVOIDABLE)
@@ -41,6 +43,8 @@ def test_options_are_checked() -> None:
     for wrong in ("unlit", ("dark",), 1, {"unlit": True}, (["unlit"],)):
         with pytest.raises(ModeError, match="avoid"):
             tl.Transportation("walking", avoid=wrong)
+    assert get_args(Avoidable) == EVERY
+    assert choices.OPTIONS["avoid"][1][-1] == ("not unlit or unpaved", EVERY)
     for kind, row in MODES.items():
         if row.has_walks:
             means = tl.Transportation(kind, avoid=EVERY)

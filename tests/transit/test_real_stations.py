@@ -85,6 +85,23 @@ def test_500_pairs_equal_a_plain_twin_in_both_directions(shared_data: Path, city
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("step_free", [None, "lenient"])
+def test_500_pairs_that_avoid_ways_equal_a_plain_twin_in_both_directions(
+    shared_data: Path, step_free: str | None
+) -> None:
+    gtfs, osm, (west, south, east, north), moment = CITIES["helsinki"]
+    network = tl.build_network(shared_data / osm, gtfs=shared_data / gtfs)
+    means = Transportation("public_transport", step_free=step_free, avoid=("unlit", "unpaved"), walking_time=1500)
+    rng = np.random.default_rng(7)
+    points = [(rng.uniform(west, east, n), rng.uniform(south, north, n)) for n in (20, 25)]
+    when = posix(moment)
+    oracle = StationOracle(network, StationFeed.read(shared_data / gtfs), means, *points, when - 4000, when + 4000)
+    n, n_reached = check(network, oracle, means, points, when, 3600)
+    assert n == 500
+    assert n_reached > 250
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("direction", ["departure_time", "arrival_time"])
 @pytest.mark.parametrize("step_free", [None, "lenient"])
 def test_routes_through_stations_are_those_of_the_matrix(
