@@ -134,9 +134,12 @@ KEYWORDS: Final[dict[str, tuple[dict[str, Any], dict[str, Any]] | Alike]] = {
         {"properties": ["travel_time", "emissions"]},
         {"properties": ["travel_time", "emissions"], "costs": {"emissions": {"bus": 1, "rail": 2, "driving": 3}}},
     ),
-    "accessibility.costs": (
-        {"max_emissions": 400},
-        {"max_emissions": 400, "costs": {"emissions": {"bus": 1, "rail": 2, "tram": 1, "subway": 1, "driving": 3}}},
+    **dict.fromkeys(
+        ("accessibility.costs", "time_map.costs", "h3_cells.costs", "geohash_cells.costs", "shape_accuracy.costs"),
+        (
+            {"max_emissions": 400},
+            {"max_emissions": 400, "costs": {"emissions": {"bus": 1, "rail": 2, "tram": 1, "subway": 1, "driving": 3}}},
+        ),
     ),
     "pareto_routes.costs": ({}, {"costs": {"emissions": {"driving": 1, "rail": 2, "bus": 1}}}),
     "max_emissions": ({}, {"max_emissions": 1}),

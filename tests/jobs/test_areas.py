@@ -82,9 +82,25 @@ def test_a_window_with_a_percentile(porto_alegre: Network, tmp_path: Path) -> No
     assert all(map(shapely.equals_exact, found.geometry, tl.time_map(porto_alegre, places, **asked).geometry))
 
 
+def test_limits_on_emissions(porto_alegre: Network, tmp_path: Path) -> None:
+    places = tl.sample_points("porto_alegre")[:2]
+    asked = {"travel_time": [300, 900], "max_emissions": 250, "costs": {"occupancy": 2}, "level_of_detail": "lowest"}
+    folder = tl.write_areas(porto_alegre, places, tmp_path / "a", progress=False, **asked)
+    found, expected = gpd.read_parquet(folder), tl.time_map(porto_alegre, places, **asked)
+    assert all(map(shapely.equals_exact, found.geometry, expected.geometry))
+    free = tl.time_map(porto_alegre, places, travel_time=[300, 900], level_of_detail="lowest")
+    assert (shapely.area(free.geometry.array) > shapely.area(found.geometry.array)).all()
+    for changed in ({"max_emissions": 300}, {"costs": {"occupancy": 1}}):
+        with pytest.raises(tl.InputError):
+            tl.write_areas(porto_alegre, places, folder, progress=False, **{**asked, **changed})
+    again = tl.replay(folder, porto_alegre, origins=places)
+    assert again.is_same, again
+
+
 @pytest.mark.parametrize(
     ("asked", "error"),
     [
+        ({"max_emissions": 5, "render_mode": "road_buffering"}, tl.UnsupportedError),
         ({"percentile": 50, "render_mode": "road_buffering"}, (tl.UnsupportedError, tl.InputError)),
         ({"part_size": 0}, tl.LimitError),
         ({"level_of_detail": "wonderful"}, tl.InputError),

@@ -35,6 +35,7 @@ from traveltime_lab.jobs.job import (
     with_moments,
 )
 from traveltime_lab.jobs.run import run
+from traveltime_lab.modes.costs import Costs
 from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.moment_lists import NAMES
@@ -44,6 +45,7 @@ from traveltime_lab.question import MomentsLike
 from traveltime_lab.runtime.progress import Progress
 from traveltime_lab.runtime.threads import side_by_side
 from traveltime_lab.runtime.warnings import warnings_to
+from traveltime_lab.search import trip_costs
 from traveltime_lab.search.area_shapes import ShapeStyle, area_query, area_table
 from traveltime_lab.search.border import COLUMN
 from traveltime_lab.search.each_moment import COLUMN as MOMENT
@@ -76,6 +78,9 @@ def write_areas(
     snapping: Snapping | Mapping[str, Any] | None = None,
     window: int | None = None,
     percentile: float | None = None,
+    max_emissions: float | None = None,
+    max_cost: float | None = None,
+    costs: Costs | Mapping[str, Any] | None = None,
     part_size: int = ORIGINS_PER_PART,
     progress: Progress = True,
     executor: Executor | None = None,
@@ -96,7 +101,7 @@ def write_areas(
     travel_time : int, timedelta or list of these
         Maximum travel time in seconds, 1 to 14400, or several for nested areas.
     transportation, departure_time, arrival_time, level_of_detail, no_holes, polygons_filter, render_mode, \
-buffer_distance, remove_water_bodies, snapping, window, percentile
+buffer_distance, remove_water_bodies, snapping, window, percentile, max_emissions, max_cost, costs
         As in `time_map`.
     part_size : int, default 200
         Number of origins of a part, which has their areas at all moments.
@@ -148,13 +153,17 @@ buffer_distance, remove_water_bodies, snapping, window, percentile
     with first_of(opened, when, "driving") as (times, moments):
         query, limits, style = area_query(
             opened, travel_time=travel_time, **times, snapping=snapping, window=window, percentile=percentile,
-            level_of_detail=level_of_detail, **shape_options,
+            level_of_detail=level_of_detail, max_emissions=max_emissions, max_cost=max_cost, costs=costs,
+            **shape_options,
         )  # fmt: skip
     starts = Places.read(origins, "origins", opened)
     question = query.question
     limit = {"travel_time": limits[0] if len(limits) == 1 else list(limits)}
     spread = {"window": question.window or None, "percentile": percentile}
-    parameters = {**limit, **with_moments(question.to_json(query.day), moments), **spread, "style": asdict(style)}
+    most = {f"max_{name}": value for name, value in query.most.items()}
+    parameters = {
+        **limit, **with_moments(question.to_json(query.day), moments), **spread, **most, "style": asdict(style),
+    }  # fmt: skip
     columns = {
         **({MOMENT: (moments_type(opened.timezone), "")} if moments else {}),
         "origin": (starts.label_type, ""),
@@ -165,7 +174,10 @@ buffer_distance, remove_water_bodies, snapping, window, percentile
         "geometry": (pa.binary(), "degree"),
     }
     several = {name: moments for name in NAMES if moments and question.arguments[name] is not None}
-    known = {**question.arguments, **several, **limit, **spread, "level_of_detail": level_of_detail, **shape_options}
+    known = {
+        **question.arguments, **several, **limit, **spread, "max_emissions": None, "max_cost": None, **most,
+        "costs": question.costs, "level_of_detail": level_of_detail, **shape_options,
+    }  # fmt: skip
     receipt = receipt_of(query, "write_areas", known, origins=starts)
     job = AreaJob(
         network=opened,
@@ -178,6 +190,7 @@ buffer_distance, remove_water_bodies, snapping, window, percentile
         moments=moments,
         limits=limits,
         style=style,
+        most=query.most,
     )
     return run(job, path, executor, progress)
 
@@ -199,9 +212,14 @@ class AreaJob(Job):
 
     limits: tuple[int, ...]
     style: ShapeStyle
+    most: Mapping[str, float]
 
     kind: ClassVar[str] = "areas"
     unit: ClassVar[str] = "area"
+
+    def _prepare(self, query: Query) -> Query:
+        """Return the query with the limits on emissions and costs."""
+        return trip_costs.within(query, self.most)
 
     def chunks(self, part: int) -> Iterator[pa.Table]:
         """Yield the areas of a part, as one table."""

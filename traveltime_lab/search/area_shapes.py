@@ -28,7 +28,7 @@ from traveltime_lab.question import MomentLike
 from traveltime_lab.rounding import most_s
 from traveltime_lab.runtime.interrupts import checkpoint
 from traveltime_lab.runtime.progress import advance
-from traveltime_lab.search import border
+from traveltime_lab.search import border, trip_costs
 from traveltime_lab.search.query import Query, ask
 from traveltime_lab.search.tables import geo_frame
 from traveltime_lab.streets.snapping import OUTSIDE, SNAPPED, Snaps, on_closed_streets
@@ -95,11 +95,15 @@ def area_query(
     window: Any,
     percentile: Any,
     level_of_detail: Any,
+    max_emissions: Any = None,
+    max_cost: Any = None,
+    costs: Any = None,
     **shape_options: Any,
 ) -> tuple[Query, tuple[int, ...], ShapeStyle]:
     """Validate the parameters of isochrones; the others are those of `shape_style`."""
     limits = travel_times_s(travel_time, MAX_TRAVEL_TIME_S)
     percents = () if percentile is None else (percent(percentile, "percentile"),)
+    most = trip_costs.limits_of(max_emissions, max_cost)
     query = ask(
         network,
         transportation,
@@ -109,11 +113,16 @@ def area_query(
         limit=max(limits),
         window=window,
         percents=percents,
+        costs=trip_costs.requested_costs(costs, most),
     )
+    query = trip_costs.within(query, most)
     style = shape_style(parse_level_of_detail(level_of_detail).downgraded(max(limits)), **shape_options)
     if percents and style.is_road_buffer:
         msg = "percentile needs render_mode='approximate_time_filter': each departure reaches other roads"
         raise UnsupportedError(msg)
+    if most and style.is_road_buffer:
+        names = " and ".join(f"max_{name}" for name in most)
+        raise UnsupportedError(f"{names} needs render_mode='approximate_time_filter': roads have no emissions or costs")
     return query, limits, style
 
 
@@ -240,6 +249,7 @@ def shapes_of_field(
             cell_m=cell_m,
             buffer_m=float(style.buffer_m),
             limits=levels,
+            is_kept=trip_costs.places_within(query, here, max(limits) + 1),
         )
         checkpoint()
         drawn = [

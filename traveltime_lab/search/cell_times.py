@@ -26,7 +26,7 @@ from traveltime_lab.kernels.raster.cells import add_samples
 from traveltime_lab.rounding import half_up, most_s
 from traveltime_lab.runtime.interrupts import checkpoint
 from traveltime_lab.runtime.progress import advance
-from traveltime_lab.search import border
+from traveltime_lab.search import border, trip_costs
 from traveltime_lab.search.cell_numbers import CellNumbers, cell_numbers, sample_spacing_m
 from traveltime_lab.search.query import Query
 from traveltime_lab.streets.snapping import SNAPPED, Snaps
@@ -134,6 +134,7 @@ def _add_samples(query: Query, start: Snaps, field: Field, counts: Sequence[_Cel
         cell_m=numbering.spacing_m,
         limit=most,
         most_tiles=_MOST_TILES,
+        is_kept=trip_costs.places_within(query, start, math.ceil(most)),
     ):
         checkpoint()
         least = values.min()

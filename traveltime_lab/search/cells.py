@@ -23,12 +23,14 @@ from traveltime_lab._checks import flag, is_several, items, one_of, travel_times
 from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.errors import InputError
 from traveltime_lab.limits import MAX_TRAVEL_TIME_S
+from traveltime_lab.modes.costs import Costs
 from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import PointsLike, read_points
 from traveltime_lab.question import MomentsLike
 from traveltime_lab.runtime.progress import Progress, check_progress, watched
+from traveltime_lab.search import trip_costs
 from traveltime_lab.search.cell_times import CELL_PROPERTIES, SHARE, cell_times, outlines
 from traveltime_lab.search.each_moment import at_each_moment
 from traveltime_lab.search.query import Query, ask
@@ -57,6 +59,9 @@ def h3_cells(
     snapping: Snapping | Mapping[str, Any] | None = None,
     geometry: bool = True,
     window: int | None = None,
+    max_emissions: float | None = None,
+    max_cost: float | None = None,
+    costs: Costs | Mapping[str, Any] | None = None,
     progress: Progress = False,
 ) -> gpd.GeoDataFrame | pd.DataFrame:
     """
@@ -86,6 +91,11 @@ def h3_cells(
         Whether to return the polygons of the cells, which takes most of the time.
     window : int, optional
         As in `time_map`. Travel times are the shortest in the window.
+    max_emissions, max_cost : float, optional
+        Grams of CO2e, and money, that a trip has at most: a sample is in reach only if its fastest trip keeps these
+        limits, too, and both are known. A cost on streets without tolls and ferries only.
+    costs : Costs or mapping, optional
+        Emissions and money of a kilometre, for `max_emissions` and `max_cost`.
     progress : bool or callable, default False
         Whether to show a progress bar, or a function that is called as ``progress(done, total)`` with numbers of
         origins.
@@ -157,7 +167,12 @@ def h3_cells(
     6  88a90128e3fffff  438  600             0.12
     """
     limits = travel_times_s(travel_time, MAX_TRAVEL_TIME_S)
-    query = ask(network, transportation, departure_time, arrival_time, snapping, limit=max(limits), window=window)
+    most = trip_costs.limits_of(max_emissions, max_cost)
+    query = ask(
+        network, transportation, departure_time, arrival_time, snapping, limit=max(limits), window=window,
+        costs=trip_costs.requested_costs(costs, most),
+    )  # fmt: skip
+    query = trip_costs.within(query, most)
     return _cells(
         query, origins, "h3", resolution, limits, properties, remove_water_bodies,
         with_geometry=geometry, names_limits=is_several(travel_time), progress=progress,
@@ -181,6 +196,9 @@ def geohash_cells(
     snapping: Snapping | Mapping[str, Any] | None = None,
     geometry: bool = True,
     window: int | None = None,
+    max_emissions: float | None = None,
+    max_cost: float | None = None,
+    costs: Costs | Mapping[str, Any] | None = None,
     progress: Progress = False,
 ) -> gpd.GeoDataFrame | pd.DataFrame:
     """
@@ -196,7 +214,7 @@ def geohash_cells(
     resolution : int
         Length of the geohashes, 1 (largest cells) to 9 (smallest, about 5 m).
     transportation, departure_time, arrival_time, properties, remove_water_bodies, snapping, geometry, window, \
-progress
+max_emissions, max_cost, costs, progress
         As in `h3_cells`.
 
     Returns
@@ -224,7 +242,12 @@ progress
     ['6fet4h', '6fet4j', '6fet4k', '6fet4m', '6fet4n', '6fet4q']
     """
     limits = travel_times_s(travel_time, MAX_TRAVEL_TIME_S)
-    query = ask(network, transportation, departure_time, arrival_time, snapping, limit=max(limits), window=window)
+    most = trip_costs.limits_of(max_emissions, max_cost)
+    query = ask(
+        network, transportation, departure_time, arrival_time, snapping, limit=max(limits), window=window,
+        costs=trip_costs.requested_costs(costs, most),
+    )  # fmt: skip
+    query = trip_costs.within(query, most)
     return _cells(
         query, origins, "geohash", resolution, limits, properties, remove_water_bodies,
         with_geometry=geometry, names_limits=is_several(travel_time), progress=progress,

@@ -61,8 +61,8 @@ class Query(HasQuestion):
     charges : tuple of str
         ``"emissions"`` and ``"cost"`` if they are requested, and do not need routes.
     most : dict of str to float
-        Largest emissions and costs of the fastest trips in `blocks`; pairs with more, or without known ones, are not
-        reached.
+        Largest emissions and costs of the fastest trips; places with more, or without known ones, are not reached. See
+        `traveltime_lab.search.trip_costs`.
     """
 
     network: Network

@@ -23,11 +23,13 @@ from traveltime_lab.limits import (
     MAX_DISTANCE_M,
     MAX_TRAVEL_TIME_S,
 )
+from traveltime_lab.modes.costs import Costs
 from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import PointsLike, read_points
 from traveltime_lab.question import MomentLike
+from traveltime_lab.search import trip_costs
 from traveltime_lab.search.area_shapes import distance_query
 from traveltime_lab.search.each_moment import COLUMN
 from traveltime_lab.search.query import Query, ask
@@ -50,6 +52,9 @@ def shape_accuracy(
     remove_water_bodies: bool = True,
     window: int | None = None,
     percentile: float | None = None,
+    max_emissions: float | None = None,
+    max_cost: float | None = None,
+    costs: Costs | Mapping[str, Any] | None = None,
     shortest: bool = False,
 ) -> pd.Series:
     """
@@ -66,7 +71,7 @@ def shape_accuracy(
         Number of points per area, distributed uniformly over its bounding box scaled by 1.3.
     seed : int, default 0
         Seed of the random number generator.
-    transportation, departure_time, arrival_time, snapping, window, percentile, shortest
+    transportation, departure_time, arrival_time, snapping, window, percentile, max_emissions, max_cost, costs, shortest
         The arguments with which `areas` were computed.
     remove_water_bodies : bool, default True
         The argument with which `areas` were computed; if True, points in water are excluded.
@@ -104,15 +109,19 @@ def shape_accuracy(
     if not len(areas) or not areas.columns.is_unique or areas.geometry.isna().any():
         msg = "areas must have rows, columns with different names, and a shape in each row, as time_map returns them"
         raise InputError(msg)
-    most = MAX_DISTANCE_M if column == "distance" else MAX_TRAVEL_TIME_S
-    limits = [whole(value, f"each {column} of areas", 1, most, "metres or seconds") for value in areas[column].tolist()]
+    longest = MAX_DISTANCE_M if column == "distance" else MAX_TRAVEL_TIME_S
+    each = f"each {column} of areas"
+    limits = [whole(value, each, 1, longest, "metres or seconds") for value in areas[column].tolist()]
     n_points = whole(n_points, "n_points", 1, 1_000_000, "points")
     flag(remove_water_bodies, "remove_water_bodies")
     seed = whole(seed, "seed", 0, 2**63 - 1, "the random numbers")
     percents = () if percentile is None else (percent(percentile, "percentile"),)
     shortest = flag(shortest, "shortest")
-    if column == "distance" and (window is not None or percents):
-        msg = "window and percentile are for areas of time_map; areas holds those of distance_map. Leave them out"
+    most = trip_costs.limits_of(max_emissions, max_cost)
+    priced = trip_costs.requested_costs(costs, most)
+    if column == "distance" and (window is not None or percents or most):
+        names = "max_emissions and max_cost" if most else "window and percentile"
+        msg = f"{names} are for areas of time_map; areas holds those of distance_map. Leave them out"
         raise InputError(msg)
     if column == "travel_time" and shortest:
         msg = "shortest is for areas of distance_map; areas holds those of time_map. Leave it out"
@@ -122,8 +131,9 @@ def shape_accuracy(
     else:
         query = ask(
             network, transportation, departure_time, arrival_time, snapping, limit=max(limits),
-            window=window, percents=percents,
+            window=window, percents=percents, costs=priced,
         )  # fmt: skip
+        query = trip_costs.within(query, most)
     _check_moment(areas, query)
     places = read_points(origins, "origins", network.bounds)
     n_limits = len(areas) // len(places)
@@ -148,10 +158,11 @@ def shape_accuracy(
         targets = query.snap_at(lng, lat, is_origin=query.is_arrival)
         here = snaps.take(np.array([i // n_limits]))
         starts, ends = (targets, here) if query.is_arrival else (here, targets)
+        searched = FOREVER_S if query.is_length else limit
         is_reached = np.concatenate(
             [
                 _is_within(block, query, limit).ravel()
-                for block in query.blocks(starts, ends, FOREVER_S if query.is_length else limit, "dijkstra")
+                for block in trip_costs.blocks(query, starts, ends, searched, "dijkstra")
             ]
         )
         shares[i] = float((is_reached == shapely.contains_xy(shape, lng, lat)).mean())

@@ -16,6 +16,7 @@ from traveltime_lab.limits import (
     MAX_DISTANCE_M,
     MIN_DISTANCE_M,
 )
+from traveltime_lab.modes.costs import Costs
 from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.network.network import Network
@@ -48,6 +49,9 @@ def time_map(
     snapping: Snapping | Mapping[str, Any] | None = None,
     window: int | None = None,
     percentile: float | None = None,
+    max_emissions: float | None = None,
+    max_cost: float | None = None,
+    costs: Costs | Mapping[str, Any] | None = None,
     progress: Progress = False,
 ) -> gpd.GeoDataFrame:
     """
@@ -87,6 +91,12 @@ def time_map(
     percentile : float, optional
         With a window: minimum percentage of its departures (or arrivals, one per minute) with which the area is
         reachable. See ``percentiles`` of `time_filter` for travel times.
+    max_emissions, max_cost : float, optional
+        Grams of CO2e, and money, that a trip has at most: a place is in reach only if its fastest trip keeps these
+        limits, too, and both are known. Not with `percentile` or road buffers; a cost on streets without tolls and
+        ferries only.
+    costs : Costs or mapping, optional
+        Emissions and money of a kilometre, for `max_emissions` and `max_cost`.
     progress : bool or callable, default False
         Whether to show a progress bar, or a function that is called as ``progress(done, total)`` with numbers of
         origins.
@@ -127,6 +137,9 @@ def time_map(
     and road buffers within a millimetre. All have the level of detail that is available for the longest; apart from
     that, they equal those of single calls.
 
+    Emissions and costs are those of `time_filter`, of the fastest trip to each place. Limits on them take longer: the
+    trips to all places in reach are searched, too. ``reaches_border`` is that of the area without these limits.
+
     Areas run past the border of the extract (`build_network` says where it is), up to the longest walk off the street.
     Those without ``reaches_border`` are those of a larger extract, and some of those with it are, too. Exceptions are
     water that the border cuts, places off the street next to holes and inward corners of a polygon, places more than
@@ -162,7 +175,8 @@ def time_map(
         network, travel_time=travel_time, transportation=transportation, departure_time=departure_time,
         arrival_time=arrival_time, snapping=snapping, window=window, percentile=percentile,
         level_of_detail=level_of_detail, no_holes=no_holes, polygons_filter=polygons_filter, render_mode=render_mode,
-        buffer_distance=buffer_distance, remove_water_bodies=remove_water_bodies,
+        buffer_distance=buffer_distance, remove_water_bodies=remove_water_bodies, max_emissions=max_emissions,
+        max_cost=max_cost, costs=costs,
     )  # fmt: skip
     check_progress(progress)
     places = read_points(origins, "origins", query.network.bounds)

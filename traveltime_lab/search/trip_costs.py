@@ -8,14 +8,14 @@ ferries of the street network.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
 import pandas as pd
 
-from traveltime_lab._arrays import FloatArray, Int64Array
+from traveltime_lab._arrays import BoolArray, FloatArray, Int64Array
 from traveltime_lab.errors import InputError, UnsupportedError
 from traveltime_lab.itinerary import Leg, Route
 from traveltime_lab.kernels.unreached import UNREACHED
@@ -23,6 +23,8 @@ from traveltime_lab.modes.costs import Costs, as_costs
 from traveltime_lab.modes.options import number
 from traveltime_lab.modes.table import DRIVING, STREET_MODES
 from traveltime_lab.network.network import Network
+from traveltime_lab.runtime.interrupts import checkpoint
+from traveltime_lab.runtime.progress import unwatched
 from traveltime_lab.search.properties import charged
 from traveltime_lab.search.query import Query
 from traveltime_lab.streets import labels as label_parts
@@ -38,6 +40,8 @@ _MODE_OF_WORD: Final = {word: mode for mode, word in VEHICLE_WORDS.items()}
 _MOST: Final = 1e12
 #: Decimals of costs, which are rounded once for the whole trip.
 _DECIMALS: Final = 4
+#: Places whose trips are searched together, 8 bytes each and the streets that they are snapped to (assumed).
+_PLACES_AT_ONCE: Final = 200_000
 
 
 def requested_costs(costs: Any, requested: Collection[str]) -> Costs | None:
@@ -137,8 +141,14 @@ def within(query: Query, most: Mapping[str, float]) -> Query:
     Raises
     ------
     InputError
-        If no trip of the query has known emissions or costs.
+        If no trip of the query has known emissions or costs, or percentiles are requested.
+    UnsupportedError
+        If they depend on the route of each trip.
     """
+    check_form(query, most, "matrix")
+    if most and query.percents:
+        msg = "max_emissions and max_cost are about the fastest trip, which percentiles have not; leave one of them out"
+        raise InputError(msg)
     if most and query.transit is None:
         costs, mode = costs_of(query), query.transportation.base
         known = {"emissions": ("emissions", costs.grams_per_km), "cost": ("running_cost", costs.money_per_km)}
@@ -149,7 +159,7 @@ def within(query: Query, most: Mapping[str, float]) -> Query:
     return replace(query, charges=tuple(row.name for row in charged(most)), most=dict(most))
 
 
-def blocks(query: Query, starts: Snaps, ends: Snaps, limit: int) -> Iterator[Block]:
+def blocks(query: Query, starts: Snaps, ends: Snaps, limit: int, engine: str = "auto") -> Iterator[Block]:
     """
     Yield the blocks of a query, without the trips that emit or cost more than its limits.
 
@@ -160,13 +170,58 @@ def blocks(query: Query, starts: Snaps, ends: Snaps, limit: int) -> Iterator[Blo
     starts, ends : Snaps
     limit : int
         Maximum travel time in seconds.
+    engine : str, default "auto"
     """
     if not query.most:
-        yield from query.blocks(starts, ends, limit, "auto")
+        yield from query.blocks(starts, ends, limit, engine)
         return
-    for block, charges in charged_blocks(query, starts, ends, limit, "auto"):
-        is_kept = np.logical_and.reduce([charges[name] <= most for name, most in query.most.items()])
-        yield replace(block, labels=np.where(is_kept, block.labels, UNREACHED))
+    for block, charges in charged_blocks(query, starts, ends, limit, engine):
+        yield replace(block, labels=np.where(keeps(query, charges), block.labels, UNREACHED))
+
+
+def places_within(query: Query, here: Snaps, limit: int) -> Callable[[FloatArray, FloatArray], BoolArray] | None:
+    """
+    Return which places the fastest trips from, or to, one point reach within the limits of a query.
+
+    Parameters
+    ----------
+    query : Query
+        See `within`.
+    here : Snaps
+        The point.
+    limit : int
+        Maximum travel time in seconds.
+
+    Returns
+    -------
+    callable, optional
+        Called with two float64 arrays, coordinates in local metres, returns a bool array; None for a query without
+        limits.
+    """
+    if not query.most:
+        return None
+    searched = query if query.transit is None else in_grams(query)
+
+    def are_within(x: FloatArray, y: FloatArray) -> BoolArray:
+        found = np.zeros(x.size, np.bool_)
+        for first in range(0, x.size, _PLACES_AT_ONCE):
+            checkpoint()
+            lng, lat = query.network.frame.to_lnglat(*(each[first : first + _PLACES_AT_ONCE] for each in (x, y)))
+            there = query.snap_at(lng, lat, is_origin=query.is_arrival)
+            with unwatched():
+                for block in searched.blocks(*((there, here) if query.is_arrival else (here, there)), limit, "auto"):
+                    part = block.rows if query.is_arrival else block.columns
+                    charges = of_labels(query, block.labels.ravel())
+                    found[first + part.start : first + part.stop] = keeps(query, charges)
+        return found
+
+    return are_within
+
+
+def keeps(query: Query, charges: Mapping[str, FloatArray]) -> BoolArray:
+    """Return which trips keep the limits of a query, given their emissions and costs."""
+    kept: BoolArray = np.logical_and.reduce([charges[name] <= most for name, most in query.most.items()])
+    return kept
 
 
 def charged_blocks(

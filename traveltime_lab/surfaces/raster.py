@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -42,6 +42,10 @@ _MOST_CELLS = 16_000_000
 #: Edges of larger bounding boxes may be cut to their reached parts where cells would be too many, m (assumed).
 _LONG_M = 10_000.0
 
+#: Called with two float64 arrays of shape (n,), coordinates in local metres, returns a bool array: the places that an
+#: area within a limit may contain.
+IsKept: TypeAlias = Callable[[FloatArray, FloatArray], BoolArray]
+
 
 def surfaces(
     streets: StreetLayer,
@@ -52,6 +56,7 @@ def surfaces(
     cell_m: float,
     buffer_m: float,
     limits: Sequence[float],
+    is_kept: IsKept | None = None,
 ) -> list[Surface]:
     """
     Return the values of a field at the cells around all streets that it reaches within one or more limits.
@@ -68,6 +73,8 @@ def surfaces(
         Largest distance of a reached cell from its street, m.
     limits : sequence of float
         Limits in seconds (or metres). They bound the margin around the reached streets.
+    is_kept : callable, optional
+        Places within the largest limit that are not kept get the value inf.
 
     Returns
     -------
@@ -126,6 +133,9 @@ def surfaces(
             fill(place)
     else:
         side_by_side([functools.partial(fill, place) for place in places])
+    if is_kept is not None:
+        corner = extent.first_row, extent.first_column
+        _leave_out(values, corner, cell_m, most, is_kept)
 
     def probe(x: FloatArray, y: FloatArray) -> Float32Array:
         """Return the values of any places."""
@@ -142,6 +152,9 @@ def surfaces(
         n_parts = settings.threads if x.size >= _MANY_PROBES else 1
         ends = [x.size * part // n_parts for part in range(n_parts + 1)]
         side_by_side([functools.partial(fill, slice(*each)) for each in itertools.pairwise(ends)])
+        if is_kept is not None:
+            within = np.flatnonzero(found[0] <= most)
+            found[0, within[~is_kept(x[within], y[within])]] = np.inf
         return found.reshape(-1)
 
     def extent_of(limit: float) -> _Extent:
@@ -152,6 +165,14 @@ def surfaces(
         return _Extent.around(streets, around, smaller_m, cell_m).within(extent)
 
     return [extent_of(limit).surface(streets, values, extent, probe) for limit in limits]
+
+
+def _leave_out(values: Float32Array, corner: tuple[int, int], cell_m: float, limit: float, is_kept: IsKept) -> None:
+    """Set the values of cells within a limit to inf that are not kept; the first cell is at a row and column."""
+    row, column = np.nonzero(values <= limit)
+    x, y = ((first + at + 0.5) * cell_m for first, at in zip(corner[::-1], (column, row), strict=True))
+    kept = is_kept(x.astype(np.float64), y.astype(np.float64))
+    values[row[~kept], column[~kept]] = np.inf
 
 
 def _box(
@@ -345,6 +366,7 @@ def tile_values(
     cell_m: float,
     limit: float,
     most_tiles: int,
+    is_kept: IsKept | None = None,
 ) -> Iterator[tuple[tuple[int, int], Float32Array]]:
     """
     Yield the values of a field tile by tile, without one array for the whole surface.
@@ -361,6 +383,8 @@ def tile_values(
         Limit in seconds (or metres). It bounds the margin around the reached streets.
     most_tiles : int
         Largest number of tiles.
+    is_kept : callable, optional
+        As in `surfaces`.
 
     Yields
     ------
@@ -415,6 +439,8 @@ def tile_values(
                 values.fill(np.inf)
             for reader, found in zip(reading.readers, tiles, strict=True):
                 reader.read(found[key], window, values)
+            if is_kept is not None:
+                _leave_out(values, (key[0] * TILE, key[1] * TILE), cell_m, limit, is_kept)
             yield key, values
 
 

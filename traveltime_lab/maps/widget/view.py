@@ -76,9 +76,10 @@ class TravelTimeMap(Exports, Markers, Naming, OwnLayers, DayCurve, Background, i
         Folder for exported files without a path.
     **values
         ``travel_time`` (default 900) or ``distance``, ``rings`` (default 3), ``combine`` (``"each"``, ``"union"``,
-        ``"intersection"`` or ``"difference"``) and any option of `time_map`: ``transportation``, ``departure_time``,
-        ``arrival_time``, ``level_of_detail`` and so on. One default differs from that of `time_map`, so that the first
-        map appears quickly: ``transportation="walking"``. All values are also attributes of the map.
+        ``"intersection"`` or ``"difference"``) and any option of `time_map` but limits on emissions and costs:
+        ``transportation``, ``departure_time``, ``arrival_time``, ``level_of_detail`` and so on. One default differs
+        from that of `time_map`, so that the first map appears quickly: ``transportation="walking"``. All values are
+        also attributes of the map.
 
     Attributes
     ----------

@@ -262,10 +262,7 @@ def accessibility(
         network, transportation, departure_time, arrival_time, snapping, limit=max(limits), window=window,
         percents=percents, with_least=not percents, costs=trip_costs.requested_costs(costs, most),
     )  # fmt: skip
-    trip_costs.check_form(query, most, "matrix")
-    if most and percents:
-        msg = "max_emissions and max_cost are about the fastest trip, which percentiles have not; leave one of them out"
-        raise InputError(msg)
+    query = trip_costs.within(query, most)
     starts = read_points(origins, "origins", network.bounds)
     ends = read_points(opportunities, "opportunities", network.bounds)
     names, amounts = columns_of_amounts(as_table(opportunities), values, len(ends), _RESERVED)
@@ -277,7 +274,7 @@ def accessibility(
     needs_border = query.transit is not None and border.is_known(query) and not query.is_arrival
     needs_length = bool(most) and query.transit is None
     searched = replace(query, needs_length=needs_length, needs_border=needs_border)
-    matrix = Matrix(trip_costs.within(searched, most), here, there, max(limits), max(1, len(percents)))
+    matrix = Matrix(searched, here, there, max(limits), max(1, len(percents)))
     passes = Passes(matrix) if executor is None else PassesByWorkers(matrix, executor)
     n_passes = 1 if needed is None else 2 + _CATCHMENTS[measure].with_selection
     n_passes *= 1 + (bool(most) and query.transit is not None)
