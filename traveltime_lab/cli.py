@@ -227,7 +227,7 @@ def _run_server(options: argparse.Namespace, signals: Hangups) -> None:
     from traveltime_lab.search.geocoding.nominatim import Nominatim
     from traveltime_lab.server import auth
     from traveltime_lab.server import serve as running
-    from traveltime_lab.server.config import Options
+    from traveltime_lab.server.config import Options, read_costs
     from traveltime_lab.server.live import check_times
     from traveltime_lab.server.live_sources import name_of, parsed
     from traveltime_lab.server.reload import Reloader, Source
@@ -304,6 +304,7 @@ def _run_server(options: argparse.Namespace, signals: Hangups) -> None:
             connections=options.connections,
             hits_per_minute=options.hits_per_minute,
             nominatim=None if options.nominatim is None else Nominatim(options.nominatim),
+            costs=read_costs(options.costs),
             allow_origins=tuple(options.allow_origin),
             updates=tuple(map(parsed, options.updates)),
             every_s=every_s,

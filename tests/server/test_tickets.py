@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pandas as pd
 import pytest
 
 import traveltime_lab as tl
@@ -17,6 +18,7 @@ from tests.support.worlds import at
 from traveltime_lab.server.app import create_app
 from traveltime_lab.server.atlas import Atlas
 from traveltime_lab.server.auth import Credentials
+from traveltime_lab.server.config import Options, read_costs
 from traveltime_lab.server.contract import responses
 from traveltime_lab.server.endpoints import ways
 from traveltime_lab.server.endpoints.fares import minor_units
@@ -51,8 +53,8 @@ def morning(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
     yield from opened(tl.build_network(STREETS, gtfs=path, timezone="UTC"))
 
 
-def opened(network: tl.Network) -> Iterator[Door]:
-    with open_door(create_app(Atlas({"town": network}), Credentials([PAIR]), None, None)) as door:
+def opened(network: tl.Network, **more: Any) -> Iterator[Door]:
+    with open_door(create_app(Atlas({"town": network}), Credentials([PAIR]), Options(**more), None)) as door:
         yield door
 
 
@@ -232,6 +234,66 @@ def test_where_there_are_none(tmp_path: Path, fare_door: Door) -> None:
             assert_error(door.post(path, asked), 422, 13, search_ids=["m"])
         (item,) = ok(door.get("/v4/map-info"))["maps"]
         assert item["features"]["fares"] is False
+
+
+PRICED = tl.Costs(running_cost={"driving": 0.3, "cycling": 0.05}, emissions={"walking": 40}, currency="EUR")
+FARES = "fare_id,price,currency_type,payment_method,transfers\nf,2.5,EUR,0,0"
+
+
+@pytest.mark.parametrize("costs", [None, PRICED, tl.Costs(currency="SEK")], ids=["usual", "priced", "other currency"])
+@pytest.mark.parametrize("means", ["public_transport", "walking", "cycling", "driving"])
+def test_costs_are_those_of_the_library(tmp_path: Path, means: str, costs: tl.Costs | None) -> None:
+    network = town(tmp_path, fare_attributes=FARES)
+    how: dict[str, Any] = {"departure_time": EARLY, "transportation": means, "costs": costs}
+    names = ["emissions", "cost"]
+    found = tl.routes(network, PLACES.iloc[[0]], PLACES.iloc[1:], properties=names, **how)
+    currency = "EUR" if costs is None else costs.currency
+    for door in opened(network, costs=costs or tl.Costs()):
+        for path, is_matrix in (("/v4/time-filter", True), ("/v4/routes", False)):
+            for properties in (names, ["cost"], ["cost", "route"], ["travel_time", "distance_breakdown", "cost"]):
+                if "distance_breakdown" in properties and not is_matrix:
+                    continue
+                body = request(is_matrix=is_matrix, properties=properties, transportation={"type": means})
+                for each in ok(door.post(path, body))["results"][0]["locations"]:
+                    row, answer = found.iloc[int(each["id"][1:]) - 1], each["properties"][0]
+                    assert set(answer) <= set(properties)
+                    if "emissions" in properties:
+                        assert answer.get("emissions") == (None if pd.isna(row["emissions"]) else row["emissions"])
+                    expected = None if pd.isna(row["cost"]) else {"amount": row["cost"], "currency": currency}
+                    assert answer.get("cost") == expected
+
+
+def test_costs_need_one_currency(tmp_path: Path) -> None:
+    network = town(tmp_path, fare_attributes=f"{FARES}\ng,30,SEK,0,0")
+    for costs, has_cost in ((tl.Costs(), False), (tl.Costs(currency="EUR"), True)):
+        for door in opened(network, costs=costs):
+            body = request(properties=["travel_time", "cost"])
+            places = ok(door.post("/v4/time-filter", body))["results"][0]["locations"]
+            assert places and all(("cost" in each["properties"][0]) == has_cost for each in places)
+
+
+def test_costs_of_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "costs.json"
+    path.write_text('{"running_cost": {"driving": 0.3}, "currency": "EUR", "occupancy": 2}', encoding="utf-8")
+    assert read_costs(path) == tl.Costs(running_cost={"driving": 0.3}, currency="EUR", occupancy=2)
+    assert read_costs(None) == tl.Costs()
+    for text, says in (
+        ("[1", "is not JSON"),
+        ("null", "must hold one object with fields of Costs"),
+        ('{"price": 1}', "^costs has no 'price'"),
+    ):
+        path.write_text(text, encoding="utf-8")
+        with pytest.raises(tl.InputError, match=says):
+            read_costs(path)
+    with pytest.raises(tl.TravelTimeError):
+        read_costs(tmp_path / "none.json")
+
+
+def test_limits_on_costs_are_unknown_fields(tmp_path: Path) -> None:
+    """As every field that the contract lacks, they change nothing."""
+    for door in opened(town(tmp_path)):
+        plain, limited = (request(properties=["travel_time"], **more) for more in ({}, {"max_emissions": 1}))
+        assert ok(door.post("/v4/time-filter", plain)) == ok(door.post("/v4/time-filter", limited))
 
 
 @pytest.mark.parametrize("means", ["public_transport", "walking", "cycling", "driving"])

@@ -42,6 +42,11 @@ def add_serve(commands: Any, run: Callable[[argparse.Namespace], None]) -> None:
     serve.add_argument("--key", metavar="PEM", type=Path, help="key of --certificate")
     serve.add_argument("--zones", metavar="PATH", type=Path, help="postcodes: .csv or .parquet with postcode, lat, lng")
     serve.add_argument("--nominatim", metavar="URL", help="Nominatim server for geocoding; default: the networks")
+    serve.add_argument(
+        "--costs", metavar="FILE", type=Path,
+        help="emissions and prices for the properties emissions and cost: the fields of Costs in this JSON file; "
+        "default: emissions of the life cycle, and no prices",
+    )  # fmt: skip
     serve.add_argument("--body-limit", metavar="MB", type=float, default=100.0, help="default: %(default)s")
     serve.add_argument("--timeout", metavar="S", type=float, default=300.0, help="default: %(default)s")
     serve.add_argument(

@@ -337,9 +337,9 @@ def currency_of(network: Network, costs: Costs) -> str | None:
     InputError
         If there are fares in several currencies, and none is given.
     """
-    if costs.currency is not None or network.transit is None:
+    if costs.currency is not None:
         return costs.currency
-    known = sorted({str(code) for code in network.transit.timetable.fare_attributes["currency_type"]})
+    known = currencies(network)
     if len(known) > 1:
         msg = (
             f"the timetable has fares in {', '.join(known)}; say in which currency costs are to be, such as "
@@ -347,6 +347,13 @@ def currency_of(network: Network, costs: Costs) -> str | None:
         )
         raise InputError(msg)
     return known[0] if known else None
+
+
+def currencies(network: Network) -> list[str]:
+    """Return the currencies of the fares of a timetable, sorted."""
+    if network.transit is None:
+        return []
+    return sorted({str(code) for code in network.transit.timetable.fare_attributes["currency_type"]})
 
 
 def costs_of(query: Query) -> Costs:

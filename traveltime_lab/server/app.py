@@ -228,7 +228,7 @@ def _response(
                 headers = {name: ", ".join(request.headers.getlist(name)) for name in set(request.headers)}
                 call = Call(
                     service.serving.atlas, body.data, request.query_params, request.path_params, headers, app_id,
-                    service.meter, service.zones, service.options.nominatim,
+                    service.meter, service.zones, service.options.nominatim, service.options.costs,
                 )  # fmt: skip
                 found = await service.work(request, endpoint.answer, call, body)
             response = Response(found.body, 200, dict(found.headers), found.media)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 
+from traveltime_lab._files import explained, read_bytes
+from traveltime_lab.errors import InputError
+from traveltime_lab.modes.costs import Costs, as_costs
 from traveltime_lab.search.geocoding.nominatim import Nominatim
 from traveltime_lab.server.live_sources import UpdateSource
 
@@ -35,6 +40,30 @@ DEFAULT_MAX_AGE_S: Final = 600.0
 LARGEST_BODIES: Final = 10
 
 
+def read_costs(path: Path | None) -> Costs:
+    """
+    Return the costs whose fields a JSON file has, and the usual ones without a file.
+
+    Raises
+    ------
+    FileAccessError
+        If the file cannot be read.
+    InputError, LimitError, ModeError
+        If it is not an object in JSON, or a field or a value is not one of `Costs`.
+    """
+    if path is None:
+        return Costs()
+    with explained(path, "read"):
+        content = read_bytes(path)
+    try:
+        values = json.loads(content)
+    except ValueError as error:
+        raise InputError(f"{path} is not JSON ({error}); write the fields of Costs as one object") from error
+    if not isinstance(values, dict):
+        raise InputError(f"{path} must hold one object with fields of Costs; got {type(values).__name__}")
+    return as_costs(values)
+
+
 @dataclass(frozen=True)
 class Options:
     """
@@ -59,6 +88,8 @@ class Options:
         Workers for requests with large bodies; by default twice `settings.threads`.
     nominatim : Nominatim, optional
         Server for names and addresses, instead of the networks.
+    costs : Costs
+        Emissions and money of a kilometre, for the properties ``emissions`` and ``cost``.
     allow_origins : tuple of str
         Origins of the web pages that may read answers (CORS), such as ``https://example.org``; ``*`` for all.
     hosts : frozenset of str, optional
@@ -78,6 +109,7 @@ class Options:
     workers: int = DEFAULT_WORKERS
     large_workers: int | None = None
     nominatim: Nominatim | None = None
+    costs: Costs = field(default_factory=Costs)
     allow_origins: tuple[str, ...] = ()
     hosts: frozenset[str] | None = None
     updates: tuple[UpdateSource, ...] = ()

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
+from traveltime_lab.modes.costs import Costs
 from traveltime_lab.runtime.warnings import warnings_to
 from traveltime_lab.search.geocoding.nominatim import Nominatim
 from traveltime_lab.server.atlas import Atlas
@@ -130,6 +131,8 @@ class Call:
     zones : Zones or None
     nominatim : Nominatim or None
         Server for names, instead of the networks.
+    costs : Costs
+        Emissions and money of a kilometre.
     laps : dict of str to float
         Seconds spent in validation, engine and encoding, for the access log.
     notes : Notes
@@ -144,6 +147,7 @@ class Call:
     meter: Meter
     zones: Zones | None
     nominatim: Nominatim | None = None
+    costs: Costs = field(default_factory=Costs)
     laps: dict[str, float] = field(default_factory=dict)
     notes: Notes = field(default_factory=Notes)
 

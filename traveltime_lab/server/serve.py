@@ -22,6 +22,7 @@ from traveltime_lab._checks import flag, items, number, whole, words
 from traveltime_lab._files import as_path, is_file, temporary_folder
 from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.errors import InputError, LimitError, MissingDependencyError, MissingFileError, TravelTimeError
+from traveltime_lab.modes.costs import Costs, as_costs
 from traveltime_lab.network.network import Network
 from traveltime_lab.search.geocoding.nominatim import Nominatim
 from traveltime_lab.server.atlas import Atlas
@@ -242,6 +243,7 @@ def serve(
     connections: int = Options.connections,
     hits_per_minute: int | None = None,
     nominatim: str | None = None,
+    costs: Costs | Mapping[str, Any] | None = None,
     allow_origins: str | Iterable[str] = (),
     updates: UpdatesLike | None = None,
     every: float = Options.every_s,
@@ -277,6 +279,9 @@ def serve(
         Rate limit for each application id.
     nominatim : str, optional
         Address of a Nominatim server that answers about names; by default the networks do.
+    costs : Costs or mapping, optional
+        Emissions and money of a kilometre, for the properties ``emissions`` and ``cost`` of requests. By default those
+        of `Costs`, which has no prices.
     allow_origins : str or iterable of str, optional
         Origins of web pages whose scripts may read the answers (CORS), such as ``"http://localhost:3000"``, or ``"*"``
         for all. By default there are none.
@@ -336,6 +341,7 @@ def serve(
             None if hits_per_minute is None else whole(hits_per_minute, "hits_per_minute", 1, 2**31 - 1, "hits")
         ),
         nominatim=None if nominatim is None else Nominatim(nominatim),
+        costs=as_costs(costs),
         allow_origins=(
             (allow_origins,) if isinstance(allow_origins, str) else tuple(items(allow_origins, "allow_origins", "URLs"))
         ),

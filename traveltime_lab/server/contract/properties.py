@@ -25,6 +25,7 @@ _TAKEN_BY: Final[Mapping[str, tuple[Endpoint, ...]]] = {
     "distance_breakdown": ("time-filter",),
     "fares": ("time-filter", "time-filter/fast", "routes"),
     "emissions": ("time-filter", "routes"),
+    "cost": ("time-filter", "routes"),
     "route": ("time-filter", "routes"),
     "alerts": ("time-filter", "routes"),
 }

@@ -168,6 +168,13 @@ class Fares(_Exact):
     breakdown: list[FareBreakdown] | UnsetType = UNSET
 
 
+class Money(_Exact):
+    """The cost of a trip; it is zero without a currency."""
+
+    amount: Annotated[float, Meta(ge=0)]
+    currency: str | UnsetType = UNSET
+
+
 class RoutePart(_Exact):
     """A piece of a route; which fields it has depends on its type."""
 
@@ -216,6 +223,7 @@ _KINDS: Mapping[str, Any] = {
     "distance_breakdown": list[ModeDistance],
     "fares": Fares,
     "emissions": Annotated[float, Meta(ge=0)],
+    "cost": Money,
     "route": RouteDescription,
     "alerts": list[RouteAlert],
 }
@@ -247,12 +255,6 @@ if TYPE_CHECKING:
 
     class Properties(Struct):
         """For the type checker."""
-
-        distance_breakdown: Any = UNSET
-        fares: Any = UNSET
-        emissions: Any = UNSET
-        route: Any = UNSET
-        alerts: Any = UNSET
 else:
     FastProperties = _properties("FastProperties", taken_by("time-filter/fast"))
     #: Handlers build these, on the fast endpoints, too.

@@ -63,7 +63,7 @@ def matrix_results(call: Call, request: LocatedRequest, places: Places) -> list[
                 longest = MAX_ROUTE_TIME_S if limit is None else limit
                 query = question_of(item.network, path, search, limit=longest, is_fast=is_fast)
                 trips = Trips.of(query, lng, lat, lngs[inside], lats[inside])
-                ways = find_ways(trips, limit, requested, most_ways(search), is_fast=is_fast)
+                ways = find_ways(trips, limit, requested, most_ways(search), is_fast=is_fast, costs=call.costs)
             with call.lap("encode"):
                 # The fast endpoints give one object, not a list, for each place.
                 others, entries = (ways.other, ways.entries(requested)) if is_fast else ways.by_place(requested)

@@ -6,8 +6,8 @@ Ways between the place of a search and others, with the properties that the sear
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise, repeat
 from typing import Any, Final
 
@@ -24,9 +24,10 @@ from traveltime_lab.rounding import half_up
 from traveltime_lab.runtime.interrupts import checkpoint
 from traveltime_lab.search.pair_times import pair_times, poured, reachable_pairs
 from traveltime_lab.search.pairs import metres_of, seconds_of
-from traveltime_lab.search.properties import wants_length
+from traveltime_lab.search.properties import charged, wants_length
+from traveltime_lab.search.query import Query
 from traveltime_lab.search.routes import find_routes
-from traveltime_lab.search.trip_costs import emissions_of, needs_routes
+from traveltime_lab.search.trip_costs import currencies, needs_routes, of_routes
 from traveltime_lab.server.contract.moments import write_moment
 from traveltime_lab.server.contract.properties import ON_THE_WIRE, number_values
 from traveltime_lab.server.contract.responses import Properties
@@ -36,8 +37,8 @@ from traveltime_lab.transit.outlines import outlines
 
 #: Places to which fares are found without routes.
 _MOST_MEASURED: Final = 2_000
-#: Factors of emissions: those with a source.
-_FACTORS: Final = Costs()
+#: Costs of a kilometre without those of a service: emissions by the factors that have a source, and no prices.
+USUAL_COSTS: Final = Costs()
 _NOTHING: Final = np.empty(0, np.int64)
 
 
@@ -59,8 +60,10 @@ class Ways:
     totals : list of dict of str to float, or None, of length n, optional
         Cost of trips by currency; None for a trip with a ride of unknown fare.
     routes : list of Route, of length n, optional
-    emissions : float64 array of shape (n,), optional
-        Grams of CO2e of ways that were found without routes; NaN where they are not known.
+    charges : dict of str to float64 array of shape (n,)
+        Emissions and costs that are requested; NaN where they are not known.
+    currency : str, optional
+        That of the costs.
     """
 
     other: Int64Array
@@ -69,7 +72,8 @@ class Ways:
     breakdowns: list[list[dict[str, Any]]] | None = None
     totals: list[dict[str, float] | None] | None = None
     routes: list[Route] | None = None
-    emissions: FloatArray | None = None
+    charges: Mapping[str, FloatArray] = field(default_factory=dict)
+    currency: str | None = None
 
     def entries(self, requested: Collection[str]) -> Iterator[Properties]:
         """Return the requested properties of each way."""
@@ -80,11 +84,9 @@ class Ways:
             known["fares"] = [UNSET if each is None else {"tickets_total": tickets_total(each)} for each in self.totals]
         if self.routes is not None and "fares" in requested:
             known["fares"] = [fares_entry(route) or UNSET for route in self.routes]
-        if self.emissions is not None:
-            known["emissions"] = [UNSET if np.isnan(each) else each for each in self.emissions.tolist()]
-        elif self.routes is not None and "emissions" in requested:
-            grams = (emissions_of(route, _FACTORS) for route in self.routes)
-            known["emissions"] = [UNSET if each is None else each for each in grams]
+        for name, values in self.charges.items():
+            write: Callable[[float], Any] = self._money if name == "cost" else float
+            known[name] = [UNSET if np.isnan(each) else write(each) for each in values.tolist()]
         if self.routes is not None and "route" in requested:
             known["route"] = [_route(route) for route in self.routes]
         if "alerts" in requested:
@@ -92,6 +94,10 @@ class Ways:
             known["alerts"] = repeat([]) if self.routes is None else [_alerts(route) for route in self.routes]
         last = max((ON_THE_WIRE.index(name) for name in known), default=0)
         return map(Properties, *(known.get(name, repeat(UNSET, self.other.size)) for name in ON_THE_WIRE[: last + 1]))
+
+    def _money(self, amount: float) -> dict[str, Any]:
+        """Return a cost as in docs/contract.md, 4.8."""
+        return {"amount": amount} if self.currency is None else {"amount": amount, "currency": self.currency}
 
     def by_place(self, requested: Collection[str]) -> tuple[Int64Array, Iterable[Sequence[Properties]]]:
         """Return the positions of the places that are reached, and the requested properties of the ways to each."""
@@ -103,7 +109,13 @@ class Ways:
 
 
 def find_ways(
-    trips: Trips, limit: int | None, requested: Collection[str], n_best: int = 1, *, is_fast: bool = False
+    trips: Trips,
+    limit: int | None,
+    requested: Collection[str],
+    n_best: int = 1,
+    *,
+    is_fast: bool = False,
+    costs: Costs = USUAL_COSTS,
 ) -> Ways:
     """
     Return the ways of a search.
@@ -121,16 +133,25 @@ def find_ways(
     is_fast : bool, default False
         Whether fares are totals, which need no routes; those of trips with vehicles or ferries are found only for a few
         thousand places.
+    costs : Costs, optional
+        For emissions and costs. In which currency costs are is not known without one, where fares are in several.
     """
     if not len(trips.others):
         return Ways(_NOTHING, _NOTHING)
+    if charged(requested):
+        known = currencies(trips.query.network)
+        if costs.currency is None and len(known) > 1:
+            requested = set(requested) - {"cost"}
+        elif costs.currency is None and known:
+            costs = replace(costs, currency=known[0])
+        trips = replace(trips, query=replace(trips.query, question=replace(trips.query.question, costs=costs)))
     is_by_mode, is_by_timetable = "distance_breakdown" in requested, trips.query.transit is not None
     is_by_ferry = not is_by_timetable and not MODES[trips.query.transportation.type].is_on_streets
-    of_routes = {"route", "fares", *({"emissions", "alerts"} if is_by_timetable else ())}
+    with_routes = {"route", "fares", *({"emissions", "cost", "alerts"} if is_by_timetable else ())}
     if needs_routes(trips.query, requested):
-        of_routes.add("emissions")
-    if limit is None or (not is_fast and not of_routes.isdisjoint(requested)) or (is_by_mode and is_by_ferry):
-        return _routed(trips, limit, n_best, is_by_mode=is_by_mode)
+        with_routes |= {"emissions", "cost"}
+    if limit is None or (not is_fast and not with_routes.isdisjoint(requested)) or (is_by_mode and is_by_ferry):
+        return _routed(trips, limit, requested, n_best)
     if is_by_timetable and (is_by_mode or n_best > 1):
         return _outlined(trips, limit, requested, n_best)
     return _reached(trips, limit, requested)
@@ -138,10 +159,10 @@ def find_ways(
 
 def _reached(trips: Trips, limit: int, requested: Collection[str]) -> Ways:
     """Return ways with times, distances and totals."""
-    charges = ("emissions",) if "emissions" in requested else ()
+    charges = tuple(row.name for row in charged(requested))
     query = replace(trips.query, needs_length=wants_length(requested) or "distance_breakdown" in requested)
     if charges:
-        query = replace(query, question=replace(query.question, costs=_FACTORS), charges=charges, needs_length=True)
+        query = replace(query, charges=charges, needs_length=True)
     found = reachable_pairs(query, trips.pairs, limit)
     other = trips.other_of(poured(found.origins), poured(found.destinations)).astype(np.int64)
     metres = half_up(poured(found.metres)).astype(np.int64) if query.needs_length else None
@@ -150,8 +171,15 @@ def _reached(trips: Trips, limit: int, requested: Collection[str]) -> Ways:
         mode = query.transportation.street.leg
         breakdowns = [[{"mode": mode, "distance": each}] for each in metres.tolist()]
     totals = _totals(replace(trips.take(other), query=query)) if "fares" in requested else None
-    grams = poured(found.charges["emissions"]) if charges else None
-    return Ways(other, poured(found.seconds).astype(np.int64), metres, breakdowns, totals, emissions=grams)
+    return Ways(
+        other, poured(found.seconds).astype(np.int64), metres, breakdowns, totals,
+        charges={name: poured(parts) for name, parts in found.charges.items()}, currency=_currency(query),
+    )  # fmt: skip
+
+
+def _currency(query: Query) -> str | None:
+    """Return the currency of the costs of a query."""
+    return None if query.question.costs is None else query.question.costs.currency
 
 
 def _totals(trips: Trips) -> list[dict[str, float] | None] | None:
@@ -195,7 +223,7 @@ def _outlined(trips: Trips, limit: int, requested: Collection[str], n_best: int)
     return Ways(other, seconds, None if metres is None else half_up(metres).astype(np.int64), breakdowns)
 
 
-def _routed(trips: Trips, limit: int | None, n_best: int, *, is_by_mode: bool) -> Ways:
+def _routed(trips: Trips, limit: int | None, requested: Collection[str], n_best: int) -> Ways:
     """Return ways with whole routes."""
     reached = np.arange(len(trips.others))
     if limit is not None:
@@ -211,9 +239,15 @@ def _routed(trips: Trips, limit: int | None, n_best: int, *, is_by_mode: bool) -
     kept = np.flatnonzero(is_kept)
     routes: list[Route] = found.routes[kept].tolist()
     metres = np.array([route.distance for route in routes])
-    breakdowns = [_by_mode(route.distance_breakdown) for route in routes] if is_by_mode else None
+    breakdowns = None
+    if "distance_breakdown" in requested:
+        breakdowns = [_by_mode(route.distance_breakdown) for route in routes]
     seconds = np.array([route.travel_time for route in routes], np.int64)
-    return Ways(other[kept], seconds, half_up(metres).astype(np.int64), breakdowns, routes=routes)
+    return Ways(
+        other[kept], seconds, half_up(metres).astype(np.int64), breakdowns, routes=routes,
+        charges=of_routes(trips.query, routes, requested) if charged(requested) else {},
+        currency=_currency(trips.query),
+    )  # fmt: skip
 
 
 def _by_mode(breakdown: dict[str, float]) -> list[dict[str, Any]]:
