@@ -186,6 +186,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Start with the files that take longest, and end with the notebooks, which are short."""
     for item in items:
+        if item.get_closest_marker("slow") and item.get_closest_marker("thorough"):
+            raise pytest.UsageError(f"{item.nodeid} is slow and thorough: -m slow would run it, too")
         for mark in MARKS:
             if item.get_closest_marker(mark) and not _names_mark(item.path, mark):
                 raise pytest.UsageError(f"{item.path.name} does not name pytest.mark.{mark}: -m {mark} would miss it")

@@ -46,7 +46,7 @@ def _server(session: pytest.Session) -> forked_kernels.Server | None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """
-    Mark notebooks as slow by their metadata, and skip those whose data are not there.
+    Mark notebooks as their metadata say, and skip those whose data are not there.
 
     ``needs`` is a path in the folder of shared data, which the notebook finds by the variable.
     """
@@ -54,8 +54,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         notebook = getattr(item.parent, "nb", None)
         metadata = {} if notebook is None else notebook.metadata
         own = metadata.get("traveltime_lab", {})
-        if own.get("mark") == "pytest.mark.slow":
-            item.add_marker(pytest.mark.slow)
+        if mark := own.get("mark"):
+            item.add_marker(mark.removeprefix("pytest.mark."))
         if needed := own.get("needs"):
             folder, variable = (
                 shared_data.folder(),

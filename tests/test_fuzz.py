@@ -537,7 +537,7 @@ def stay_here(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
         monkeypatch.setattr(osmnx, f"graph_from_{kind}", functools.partial(found, "elsewhere"))
 
 
-@pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.slow) for part in range(1, PARTS))])
+@pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.thorough) for part in range(1, PARTS))])
 @pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
 def test_any_value_anywhere(target: Target, part: int, world: World) -> None:
     number = round(CASES * sizes(world)[target.name] / sum(sizes(world).values()))

@@ -32,7 +32,7 @@ def own_objects() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("group", repeated.GROUPS)
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_calls_leave_nothing_behind(group: str, tmp_path: Path) -> None:
     if group == "service":
         pytest.importorskip("starlette", reason="the extra 'server' is not installed")

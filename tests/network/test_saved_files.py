@@ -355,11 +355,10 @@ def test_reports_that_cannot_be_shown(prepared_file: Path, tmp_path: Path, name:
 #: parts in that of slow tests, and the others in that of mutations.
 PARTS = [
     (0, 60),
-    *(pytest.param(part, 500, marks=pytest.mark.slow if part < 2 else pytest.mark.mutations) for part in range(10)),
+    *(pytest.param(part, 500, marks=pytest.mark.thorough if part < 2 else pytest.mark.mutations) for part in range(10)),
 ]
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize(("part", "cases"), PARTS)
 def test_changed_bytes_with_valid_checksums(prepared_file: Path, tmp_path: Path, part: int, cases: int) -> None:
     """Loaded or refused, with no other error and no crash."""

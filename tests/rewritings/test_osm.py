@@ -141,7 +141,7 @@ def centre(tmp_path_factory: pytest.TempPathFactory) -> City:
 
 
 @cases()
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_small_city(centre: City, form: str, question: str) -> None:
     centre.check(form, question)
 

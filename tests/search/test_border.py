@@ -36,6 +36,7 @@ from traveltime_lab.search.time_filter import table_query
 from traveltime_lab.streets import border as street_border
 from traveltime_lab.streets.extent import Extent, LocalBorder
 from traveltime_lab.streets.pairs import Pairs
+from traveltime_lab.transit.fastest_rides import fastest_rides
 
 #: Nodes along a side of the town, and degrees between them: 111 m.
 SIDE, STEP = 26, 0.001
@@ -272,6 +273,24 @@ def test_flags_of_trips(town: Path, end: str, box: Bounds, seed: int) -> None:
     clear = np.abs(gap) > 0.1
     assert found.reaches_border is not None
     assert (found.reaches_border == ((gap <= 0.0) | is_uncertain))[clear | is_uncertain].all()
+
+
+def test_bounds_of_rides_are_those_of_the_streets_that_walks_use(helsinki: Network, tmp_path: Path) -> None:
+    helsinki.save(tmp_path / "fresh.network")
+    fresh = tl.load_network(tmp_path / "fresh.network")
+
+    def least(network: Network, **options: Any) -> np.ndarray:
+        means = tl.Transportation("public_transport", **options)
+        query = ask(network, means, "2026-03-03T08:00", None, None, limit=1800).transit
+        first_s = np.full(network.timetable.n_stops, np.inf)
+        first_s[::50] = 0.0
+        return fastest_rides(query, first_s, is_arrival=False)
+
+    anywhere = least(helsinki)
+    for options in ({"step_free": "strict"}, {"avoid": ("unpaved",)}):
+        found = least(helsinki, **options)
+        np.testing.assert_array_equal(found, least(fresh, **options))
+        assert (found > anywhere).any()
 
 
 @pytest.mark.parametrize(("mode", "limit"), [("public_transport", 900), ("driving+public_transport", 600)])

@@ -337,8 +337,7 @@ ODD = [
 ]  # fmt: skip
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("n_values", [4, pytest.param(len(ODD), marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_values", [4, pytest.param(len(ODD), marks=pytest.mark.thorough)])
 def test_damaged_receipts_are_refused(town: Network, places: gpd.GeoDataFrame, n_values: int) -> None:
     """Anything in the place of anything, and nothing: replayed or refused, with an error of the library."""
     found = tl.snap(town, places)

@@ -384,7 +384,7 @@ def options_of(array: Array, kind: str) -> Iterator[str]:
         yield f"transportation.{path}"
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize(("path", "kind"), [(path, kind) for path, kinds in CASES.items() for kind in kinds])
 def test_options_of_searches(service: Door, path: str, kind: str) -> None:
     wrong = []

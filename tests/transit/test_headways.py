@@ -279,7 +279,7 @@ def test_percentiles_within_the_error_of_the_draws(street: tl.Network) -> None:
     monte_carlo(street, 10_000, 200)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_percentiles_of_many_draws(street: tl.Network) -> None:
     monte_carlo(street, 100_000, 1000)
 

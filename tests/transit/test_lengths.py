@@ -234,7 +234,7 @@ CITIES = {
 FILES = {"helsinki": "osm_transit_roads.pbf", "milan": "osm.pbf"}
 
 
-@pytest.fixture(scope="module", params=["porto_alegre", *(pytest.param(c, marks=pytest.mark.slow) for c in FILES)])
+@pytest.fixture(scope="module", params=["porto_alegre", *(pytest.param(c, marks=pytest.mark.thorough) for c in FILES)])
 def city(request: pytest.FixtureRequest) -> tuple[str, tl.Network]:
     """Return the name and the network of a city with a timetable."""
     if request.param == "porto_alegre":

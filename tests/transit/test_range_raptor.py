@@ -146,7 +146,7 @@ class TestByHand:
 
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(towns(), MEANS, st.integers(1, 150), st.booleans(), st.integers(0, 2**32 - 1))
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_windows_equal_their_departures_one_by_one(
     tmp_path_factory: pytest.TempPathFactory, town: Any, means: dict[str, Any], window: int, is_arrival: bool, seed: int
 ) -> None:

@@ -29,7 +29,7 @@ CITIES = {
 }  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_washington_without_stairs_and_escalators(shared_data: Path) -> None:
     """By elevators, platforms are reached from 154 of 239 entrances; wheelchair_boarding says no for 7 of these."""
     feed = StationFeed.read(shared_data / WASHINGTON)
@@ -67,7 +67,7 @@ def test_washington_without_stairs_and_escalators(shared_data: Path) -> None:
     assert sum(feed.takes_wheelchairs(door, "strict") for door in reached) == 147
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("step_free", ["lenient", "strict"])
 @pytest.mark.parametrize("city", CITIES)
 def test_500_pairs_equal_a_plain_twin_in_both_directions(shared_data: Path, city: str, step_free: str) -> None:
@@ -84,7 +84,7 @@ def test_500_pairs_equal_a_plain_twin_in_both_directions(shared_data: Path, city
     assert n_reached > (250 if step_free == "lenient" else 10)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("step_free", [None, "lenient"])
 def test_500_pairs_that_avoid_ways_equal_a_plain_twin_in_both_directions(
     shared_data: Path, step_free: str | None
@@ -101,7 +101,7 @@ def test_500_pairs_that_avoid_ways_equal_a_plain_twin_in_both_directions(
     assert n_reached > 250
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("direction", ["departure_time", "arrival_time"])
 @pytest.mark.parametrize("step_free", [None, "lenient"])
 def test_routes_through_stations_are_those_of_the_matrix(

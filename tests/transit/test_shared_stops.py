@@ -31,7 +31,7 @@ def transfers(draw: st.DrawFn, stops: list[str]) -> str:
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(towns(), st.data())
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_feed_in_two_parts_gives_the_same_times(
     tmp_path_factory: pytest.TempPathFactory, town: Any, data: st.DataObject
 ) -> None:
