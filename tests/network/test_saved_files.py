@@ -352,7 +352,7 @@ def test_reports_that_cannot_be_shown(prepared_file: Path, tmp_path: Path, name:
 
 
 #: Parts of 500 mutations each, 5,000 together: the first 60 of the first part are in the ordinary suite, the first two
-#: parts in that of slow tests, and the others in that of mutations.
+#: parts in that of thorough tests, and the others in that of mutations.
 PARTS = [
     (0, 60),
     *(pytest.param(part, 500, marks=pytest.mark.thorough if part < 2 else pytest.mark.mutations) for part in range(10)),
