@@ -31,6 +31,7 @@ from traveltime_lab.modes.snapping import as_snapping
 from traveltime_lab.modes.transportation import as_transportation
 from traveltime_lab.settings import settings
 from traveltime_lab.streets import contraction, matrix
+from traveltime_lab.streets.dijkstra import Dijkstra
 from traveltime_lab.streets.labels import limit_label
 from traveltime_lab.streets.links import LinkedPoints
 from traveltime_lab.streets.snapping import snap_points
@@ -77,13 +78,8 @@ def compare(network: ttl.Network, name: str, arguments: argparse.Namespace) -> N
         by_dijkstra, by_hierarchy = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
 
         def dijkstra(labels: Any = by_dijkstra, rows: Any = leaving, columns: Any = reached) -> None:
-            is_backward = labels.shape[1] < labels.shape[0]
-            if is_backward:
-                rows, columns, labels = columns, rows, labels.T
-            for part, block in dijkstra._searches(
-                graph, rows, columns, largest, is_backward=is_backward, has_budget=False
-            ):
-                labels[part] = block
+            for part, others, block in Dijkstra().label_blocks(network.streets, graph, rows, columns, largest):
+                labels[part, others] = block
 
         def sweeps(labels: Any = by_hierarchy, rows: Any = leaving, columns: Any = reached) -> None:
             for part, others, block in contraction.label_blocks(network.streets, graph, rows, columns, largest):

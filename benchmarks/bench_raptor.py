@@ -81,7 +81,7 @@ def target_times(
     times = search.stop_times(access, moment_s, options, **how)
     out = np.full((access.n_points, egress.n_points), NEVER, np.int32)
     for row, at_stops in zip(out, times, strict=True):
-        gather(at_stops, 0, options.travel_limit, egress.ports, row)
+        gather(at_stops, 0, options.travel_limit, egress, row)
     return out
 
 

@@ -43,7 +43,7 @@ from tests.support.oracles_doors import DoorOracle
 from tests.support.oracles_realtime import clock, read, seconds, write
 from traveltime_lab.modes.transportation import as_transportation
 from traveltime_lab.moments import resolve_moment
-from traveltime_lab.transit.trip_instances import active_rows, trip_table
+from traveltime_lab.transit.trip_instances import active_rows, trip_table, usable_trips
 
 PERCENTS = (5, 10, 25, 50, 75, 90, 95)
 WINDOW_S = 3600
@@ -119,7 +119,7 @@ class Lines:
         runs, trips = oracle.rides.runs, table.instance_trip.tolist()
         assert len(runs) == len(trips) and not oracle.rides.stays
         templates = {trip: run for run, trip in zip(runs, trips, strict=True)}
-        rows, _, shift = active_rows(timetable, begin, end, None)
+        rows, _, shift = active_rows(timetable, begin, end, usable_trips(timetable, None, None))
         self.calls: list[list[Any]] = []
         lines: list[tuple[int, int, int]] = []
         for row, moved in zip(rows.tolist(), shift.tolist(), strict=True):
