@@ -55,8 +55,14 @@ def message(network: tl.Network, number: int, n_trips: int) -> bytes:
         else:
             updates.append({"trip": named, "delay": dice.randrange(0, 900)})
     entities = [{"id": str(i), "trip_update": each} for i, each in enumerate(updates)]
-    header = {"gtfs_realtime_version": "2.0", "timestamp": 1_700_000_000 + number}
-    return json.dumps({"header": header, "entity": entities}).encode()
+    return at_second(0, json.dumps({"header": {"gtfs_realtime_version": "2.0"}, "entity": entities}).encode())
+
+
+def at_second(number: int, content: bytes) -> bytes:
+    """Return a message of some second: one that is older than the last one would be passed over."""
+    found = json.loads(content)
+    found["header"]["timestamp"] = 1_700_000_000 + number
+    return json.dumps(found).encode()
 
 
 class Questions:
@@ -213,7 +219,7 @@ def load(
     end, number = time.monotonic() + options.seconds, 0
     while time.monotonic() < end:
         number += 1
-        content = contents[number % len(contents)]
+        content = at_second(number, contents[number % len(contents)])
         if number % 3 == 0:
             put(file, content[: len(content) // 2])
             time.sleep(0.3)
