@@ -150,7 +150,9 @@ async def load(addresses: list[str], services: list[subprocess.Popen[str]], serv
                 try:
                     async with session.post(dice.choice(addresses) + path, data=body, headers=headers) as response:
                         answer = hashlib.sha256(await response.read()).digest()
-                        if response.status != (422 if name == "wrong" else 200):
+                        if response.status == 503 and stopping:
+                            refused.append(name)
+                        elif response.status != (422 if name == "wrong" else 200):
                             wrong[f"{name}: {response.status}"] += 1
                         elif answer not in known[name]:
                             wrong[f"{name}: the answer of no network"] += 1
