@@ -292,9 +292,9 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
             raise SourceError("status", f"the server answers {code} with an address that is not http or https")
         if req.full_url.lower().startswith("https:") and not newurl.lower().startswith("https:"):
             raise SourceError("status", f"the server answers {code} with an address that is not https, as its own is")
-        found = super().redirect_request(req, fp, code, msg, headers, newurl)
+        found: Any = super().redirect_request(req, fp, code, msg, headers, newurl)
         if found is not None:
-            found.is_redirect = True  # type: ignore[attr-defined]
+            found.is_redirect = True
         return found
 
 

@@ -23,7 +23,9 @@ FONT: Final = "system-ui,sans-serif"
 def signed(widget: type[_W]) -> type[_W]:
     """Give a class of widgets the signature of its constructor, in place of that of all widgets."""
     parameters = list(inspect.signature(widget.__init__).parameters.values())[1:]
-    widget.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    # The stubs of classes lack this attribute.
+    described: Any = widget
+    described.__signature__ = inspect.Signature(parameters)
     return widget
 
 
