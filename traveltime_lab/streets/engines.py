@@ -28,20 +28,29 @@ from traveltime_lab.streets.workspaces import search_space
 ENGINES: Final = ("auto", "dijkstra", "hierarchy", "pandana")
 logger = logging.getLogger(__name__)
 
-# Nanoseconds on one thread; only their ratios matter. Measured in Milan by `benchmarks/bench_matrix.py`.
+# Nanoseconds on one thread; only their ratios matter. Fitted to requests in Porto Alegre, Milan, New York and a
+# patchwork of 28 regions; `benchmarks/engine_choice.py --expected` compares what they say with the real times.
 #: Per state: contraction, customization, selection of the states that lead to the destinations, sweep of all lanes.
 _CONTRACT_NS: Final = 6500
 _CUSTOMIZE_NS: Final = 1200
-_RESTRICT_NS: Final = 110
-_SWEEP_NS: Final = 90
+_RESTRICT_NS: Final = 80
+_SWEEP_NS: Final = 42
 #: Per state, instead of the last two, from one origin.
-_SWEEP_OF_ONE_NS: Final = 100
-#: Per origin, for the upward search.
-_CLIMB_NS: Final = 15_000
+_SWEEP_OF_ONE_NS: Final = 66
 #: Per state that a plain search reaches.
-_SEARCH_NS: Final = 45
-#: Per chosen pair, for the searches from both ends.
-_PAIR_NS: Final = 30_000
+_SEARCH_NS: Final = 63
+#: Per origin of plain searches, for beginning one.
+_BEGIN_NS: Final = 6000
+#: Per pair, for the label that a plain search or a sweep leaves at the destination.
+_READ_NS: Final = 17
+_READ_LANE_NS: Final = 5
+#: Per origin, for its upward search, and per chosen pair, for the one of its destination and for their meeting, in a
+#: hierarchy of `_USUAL_DEPTH` states from a state to the top.
+_CLIMB_NS: Final = 5500
+_PAIR_NS: Final = 4000
+_USUAL_DEPTH: Final = 130
+#: Power of the depth with which they grow: the higher states have more neighbours.
+_DEPTH_POWER: Final = 1.7
 #: Searches that a request adds to the experience with a limit, and the most that are kept.
 _SAMPLES_AT_ONCE: Final = 8
 _SAMPLES: Final = 9
@@ -51,9 +60,10 @@ _MANY: Final = 4
 _CLEAR: Final = 4.0
 #: Largest part of the time with the hierarchy that they may take together; the rest is estimated.
 _SAMPLE_SHARE: Final = 0.05
-#: Typical number of states in the upward search from a destination. Those of n destinations have this number times n to
-#: the power of 0.75 in common: measured with `benchmarks/engine_choice.py`, as the factor for large networks.
-_CONE: Final = 300
+#: States from a state to the top of a hierarchy, by the root of all states: 0.4 to 0.7 in the four networks. The upward
+#: searches from n destinations have this number, half of it, times n to the power of 0.75 in common.
+_DEPTH: Final = 0.5
+_CONE: Final = 0.5
 #: The states that a hierarchy visits are counted until it is expected to take this many times as long as searches.
 _COUNTED: Final = 1.5
 
@@ -281,12 +291,14 @@ def expected(
     sizes = np.where(parts_of_near >= 0, part_sizes(graph)[parts_of_near], 0)
 
     all_ns, mean_size = search_ns * float(sizes.sum()), float(sizes.mean())
+    n_pairs = len(far.snaps) if are_pairs else n_near * len(far.snaps)
+    fixed_ns = (n_near * _BEGIN_NS + n_pairs * _READ_NS) / min(settings.threads, n_near)
     # Limits that differ by less than a tenth share their measurements: an estimate is sufficient here.
     shares = experience.reach.setdefault(int(10.0 * np.log(float(largest) + 1.0)), [])
     share = float(np.mean(shares)) if len(shares) >= _SAMPLES else 1.0
     # A search that takes longer than expected turns to the hierarchy, so that few origins are not worth more.
-    most_ns = all_ns * min(1.0, (_CLEAR if n_near >= _MANY else _COUNTED) * share)
-    sure_ns = all_ns * share / _CLEAR if len(shares) >= _SAMPLES else 0.0
+    most_ns = fixed_ns + all_ns * min(1.0, (_CLEAR if n_near >= _MANY else _COUNTED) * share)
+    sure_ns = (fixed_ns + all_ns * share) / _CLEAR if len(shares) >= _SAMPLES else 0.0
     asking_ns = _asking_ns(streets, graph, near, far, most_ns, sure_ns, are_pairs=are_pairs)
     if all_ns > asking_ns:
         even = (making_ns + asking_ns) / all_ns
@@ -295,7 +307,7 @@ def expected(
             own = _shares_within(graph, experience, near, sizes, largest, even, is_backward=is_backward)
             shares[:] = [*shares, *own][-_SAMPLES:]
             share = float(np.mean(own if n_near >= _MANY else shares))
-    return Expected(all_ns * share, asking_ns, making_ns, mean_size * share)
+    return Expected(fixed_ns + all_ns * share, asking_ns, making_ns, mean_size * share)
 
 
 def _asking_ns(
@@ -315,17 +327,20 @@ def _asking_ns(
     their typical number takes less than `sure_ns`, and not if that number is all states. Beyond that, and before the
     hierarchy exists, their number is estimated.
     """
+    n_near, n_far, n_states = len(near.snaps), len(far.snaps), graph.topology.n_states
+    depth = _DEPTH * n_states**0.5
+    deeper = (depth / _USUAL_DEPTH) ** _DEPTH_POWER
     if are_pairs:
-        return len(far.snaps) * _PAIR_NS / settings.threads
-    n_sweeps = -(-len(near.snaps) // sweeps.LANES)
+        return (n_near * _CLIMB_NS + n_far * _PAIR_NS) * deeper / settings.threads
+    n_sweeps = -(-n_near // sweeps.LANES)
     n_threads = min(settings.threads, n_sweeps)
-    row_ns = _SWEEP_OF_ONE_NS if len(near.snaps) == 1 else _RESTRICT_NS + n_sweeps * _SWEEP_NS / n_threads
-    n_typical = _CONE * len(far.snaps) ** 0.75
-    typical_ns = float(len(near.snaps) * _CLIMB_NS / n_threads + n_typical * row_ns)
+    row_ns = _SWEEP_OF_ONE_NS if n_near == 1 else _RESTRICT_NS + n_sweeps * _SWEEP_NS / n_threads
+    fixed_ns = n_near * (_CLIMB_NS * deeper + n_far * _READ_LANE_NS) / n_threads
+    n_typical = _CONE * depth * n_far**0.75
+    typical_ns = fixed_ns + n_typical * row_ns
     if typical_ns < sure_ns:
         return typical_ns
-    n_states = graph.topology.n_states
-    n_rows, most = 0.0, int(min(most_ns / row_ns, n_states)) + 1
+    n_rows, most = 0.0, int(np.clip((most_ns - fixed_ns) / row_ns, 0, n_states)) + 1
     # Very many destinations need nearly all states.
     if n_typical < n_states and HIERARCHY.is_ready(graph, None):
         made = hierarchy(streets, graph)
@@ -336,7 +351,7 @@ def _asking_ns(
         parts = np.unique(_parts_of_edges(graph, far, edges[:: max(1, edges.size // _SAMPLED_PARTS)]))
         n_expected = min(int(part_sizes(graph)[parts[parts >= 0]].sum()), n_typical)
         n_rows = max(n_rows, n_expected)
-    return len(near.snaps) * _CLIMB_NS / n_threads + n_rows * row_ns
+    return fixed_ns + n_rows * row_ns
 
 
 def part_sizes(graph: RoadGraph) -> Int64Array:
