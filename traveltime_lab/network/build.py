@@ -29,7 +29,8 @@ from traveltime_lab.network.whereabouts import facts_of, is_left_hand_of, km_by_
 from traveltime_lab.runtime.progress import Progress, check_progress, shown
 from traveltime_lab.streets.layer import bounds_of, frame_of
 from traveltime_lab.streets.on_ground import nodes_on_ground
-from traveltime_lab.streets.tables import StreetTables, in_order_of_place
+from traveltime_lab.streets.order_of_place import in_order_of_place
+from traveltime_lab.streets.tables import StreetTables
 
 if TYPE_CHECKING:
     from traveltime_lab.readers.region import Region

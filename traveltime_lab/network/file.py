@@ -36,6 +36,7 @@ from traveltime_lab.network import checksums, prepared_file
 from traveltime_lab.network.history import History
 from traveltime_lab.network.water import WaterBodies
 from traveltime_lab.streets.extent import Extent
+from traveltime_lab.streets.hourly_speeds import DAYS, HOURS, HourlySpeeds
 from traveltime_lab.streets.tables import (
     OPTIONAL_ARRAYS,
     PLACE_DTYPES,
@@ -50,8 +51,10 @@ from traveltime_lab.transit.timetable_columns import check_zone
 
 #: Version of the file format; files of other versions raise an error.
 FORMAT_VERSION = 5
-#: The version of networks with slopes, so that versions of this package without slopes refuse them.
-_WITH_SLOPES = f"{FORMAT_VERSION} with slopes"
+#: Additions to the version of networks with slopes, and with measured speeds by hour, so that versions of this package
+#: without these refuse the file.
+_SLOPES, _HOURLY = " with slopes", " with speeds by hour"
+_VERSIONS = (FORMAT_VERSION, *(f"{FORMAT_VERSION}{more}" for more in (_SLOPES, _HOURLY, _SLOPES + _HOURLY)))
 _FORMAT_NAME = "traveltime_lab.network"
 #: Length of the beginning of an Arrow file, with its padding.
 _MAGIC_BYTES = 8
@@ -61,8 +64,9 @@ _FAULTS = (KeyError, IndexError, AttributeError, TypeError, ValueError, Arithmet
 _HEADER = {"timezone": str, "is_left_hand": bool, "attribution": str, "fingerprint": str, "report": dict}
 #: Levels of the facts of a report in one another; those of this package have five at most.
 _DEEPEST = 20
-#: Prefix of the columns of the timetable.
+#: Prefixes of the columns of the timetable, and of measured speeds.
 _TIMETABLE = "timetable/"
+_HOURLY_COLUMNS = "hourly."
 
 
 @dataclass(frozen=True)
@@ -224,7 +228,7 @@ def _header(source: Path, schema: pa.Schema) -> dict[str, Any]:
     except (ValueError, TypeError, RecursionError) as error:
         msg = f"{source} is damaged (its header is not a JSON object: {error}); build and save the network again"
         raise FormatError(msg) from error
-    if meta.get("version") not in (FORMAT_VERSION, _WITH_SLOPES):
+    if meta.get("version") not in _VERSIONS:
         msg = (
             f"{source} has network format {meta.get('version')}, this version reads {FORMAT_VERSION}; "
             f"build the network again from its sources: traveltime-lab build OSM {source.name}"
@@ -236,7 +240,9 @@ def _header(source: Path, schema: pa.Schema) -> dict[str, Any]:
 def plain_arrays(tables: StreetTables) -> dict[str, AnyArray]:
     """Return the NumPy arrays of street tables by field name, without optional ones that are empty."""
     arrays = arrays_by_field(tables)
-    return {name: array for name, array in arrays.items() if name not in OPTIONAL_ARRAYS or array.size}
+    hourly = {} if tables.hourly is None else tables.hourly.arrays()
+    found = {name: array for name, array in arrays.items() if name not in OPTIONAL_ARRAYS or array.size}
+    return found | {f"{_HOURLY_COLUMNS}{name}": array for name, array in hourly.items()}
 
 
 def hash_of_streets(tables: StreetTables, water: WaterBodies, timezone: str, is_left_hand: bool) -> hashlib.blake2b:
@@ -271,7 +277,7 @@ def _to_arrow(contents: Contents) -> pa.Table:
         columns[name] = pa.LargeListArray.from_arrays(offsets, values)
 
     for name, array in plain_arrays(contents.tables).items():
-        add(name, pa.array(np.ascontiguousarray(array)))
+        add(name, pa.array(np.ascontiguousarray(array).reshape(-1)))
     for name, series in contents.tables.uses.items():
         add(f"uses.{name}", pa.array(series.to_numpy()))
     for name, series in contents.tables.places.items():
@@ -279,7 +285,7 @@ def _to_arrow(contents: Contents) -> pa.Table:
     add("names", pa.array(contents.tables.names, type=pa.string()))
     add("water", pa.array([contents.water.to_wkb()], type=pa.large_binary()))
     meta: dict[str, Any] = {
-        "version": _WITH_SLOPES if contents.tables.has_slopes else FORMAT_VERSION,
+        "version": _version(contents.tables),
         "timezone": contents.timezone,
         "is_left_hand": contents.is_left_hand,
         "attribution": contents.attribution,
@@ -303,6 +309,12 @@ def _to_arrow(contents: Contents) -> pa.Table:
             add(name, pa.array(array))
     table = pa.table(columns)
     return table.replace_schema_metadata({_FORMAT_NAME: json.dumps(meta, default=str)})
+
+
+def _version(tables: StreetTables) -> int | str:
+    """Return the version of the file of some tables."""
+    more = (_SLOPES if tables.has_slopes else "") + (_HOURLY if tables.hourly is not None else "")
+    return f"{FORMAT_VERSION}{more}" if more else FORMAT_VERSION
 
 
 def _plain_array(series: pd.Series) -> pa.Array:
@@ -332,6 +344,10 @@ def _from_arrow(table: pa.Table, meta: dict[str, Any], content: pa.Buffer) -> Co
         if item.name in table.column_names and item.name not in ("names", "water"):
             # Arrow copies booleans, which it stores as bits, and empty columns; the other arrays are views of the file.
             arrays[item.name] = values(item.name).to_numpy(zero_copy_only=False)
+    if f"{_HOURLY_COLUMNS}week_of" in table.column_names:
+        columns = {item.name: values(f"{_HOURLY_COLUMNS}{item.name}").to_numpy() for item in fields(HourlySpeeds)}
+        shapes = {"weeks": (-1, DAYS), "days": (-1, HOURS)}
+        arrays["hourly"] = HourlySpeeds(**{name: each.reshape(shapes.get(name, -1)) for name, each in columns.items()})
     uses = pd.DataFrame({name: values(f"uses.{name}").to_numpy(zero_copy_only=False) for name in USE_DTYPES})
     uses = uses.astype(USE_DTYPES)
     places = {

@@ -118,11 +118,12 @@ class Derived(Generic[K, V]):
     ----------
     name : str
         Name in the `repr`, for debugging.
-    kept : int, default 1
-        Number of values kept per owner; the least recently used ones are dropped.
+    kept : int or callable, default 1
+        Number of values kept per owner, or a function of the owner that returns it; the least recently used ones are
+        dropped.
     """
 
-    def __init__(self, name: str, *, kept: int = 1) -> None:
+    def __init__(self, name: str, *, kept: int | Callable[[Any], int] = 1) -> None:
         self.name = name
         self.kept = kept
 
@@ -170,9 +171,10 @@ class Derived(Generic[K, V]):
                 with finishing():
                     entry.value = make()
                 entry.is_made = True
+                kept = self.kept(owner) if callable(self.kept) else self.kept
                 with memo.lock:
                     made = [each for each in entries if entries[each].is_made]
-                    for each in made[: -self.kept]:
+                    for each in made[:-kept]:
                         del entries[each]
         value: V = entry.value
         return value

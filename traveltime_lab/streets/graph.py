@@ -29,9 +29,8 @@ from traveltime_lab.runtime.warnings import warn
 from traveltime_lab.streets import costs, stress
 from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.labels import make_labels
-from traveltime_lab.streets.tables import (
-    StreetTables,
-)
+from traveltime_lab.streets.tables import StreetTables
+from traveltime_lab.streets.traffic import Traffic, kph_in_traffic
 
 logger = logging.getLogger(__name__)
 
@@ -228,7 +227,7 @@ def weigh(
     topology: Topology,
     tables: StreetTables,
     transportation: Transportation,
-    multiplier: float,
+    traffic: Traffic,
     *,
     metric: Metric = "time",
 ) -> RoadGraph:
@@ -240,9 +239,8 @@ def weigh(
     topology : Topology
     tables : StreetTables
     transportation : Transportation
-    multiplier : float
-        Travel-time multiplier of arterial streets for cars, 1 in free flow; see
-        `traveltime_lab.streets.costs.congestion`.
+    traffic : Traffic
+        For cars; see `traveltime_lab.streets.traffic.traffic_of`.
     metric : {"time", "distance"}
         Quantity to minimise. With ``"distance"`` the two parts of every label are exchanged: centimetres in the upper
         half, milliseconds in the lower.
@@ -250,14 +248,14 @@ def weigh(
     base, street = transportation.base, transportation.street
     uses = tables.uses
     traversal_ms = np.empty(topology.is_open.size, np.int64)
-    factor = np.ones(len(uses))
-    if street.has_traffic:
-        factor += (multiplier - 1.0) * costs.delay_shares(uses["highway"].to_numpy())
     own, most, is_pushed = transportation.speed, transportation.stress_limit, None
     if most is not None and transportation.push_above_stress:
         is_pushed = stress.above(stress.street_levels(tables), most)
     for side, name in enumerate(("forward", "backward")):
-        usual = kph = uses[f"{base}_kph_{name}"].to_numpy().astype(np.float64) / factor
+        if street.has_traffic:
+            traversal_ms[side::2] = costs.crossing_ms(tables.edge_length_m, kph_in_traffic(tables, base, side, traffic))
+            continue
+        usual = kph = uses[f"{base}_kph_{name}"].to_numpy().astype(np.float64)
         if own is not None:
             keeps = uses["is_ferry"].to_numpy() | (uses["highway"].to_numpy() == "elevator")
             kph = costs.at_own_speed(kph, street, own, keeps)
@@ -265,7 +263,7 @@ def weigh(
         if is_pushed is not None:
             on_foot = np.minimum(uses[f"walking_kph_{name}"].to_numpy(np.float64)[tables.edge_use], costs.PUSHING_KPH)
             along, before = (np.where(is_pushed[side::2], np.minimum(each, on_foot), each) for each in (along, before))
-        if tables.has_slopes and not street.has_traffic:
+        if tables.has_slopes:
             factors = tables.walking_slope_factor[side::2], tables.cycling_slope_factor[side::2]
             along = costs.on_slopes(along, before, street, *factors)
         traversal_ms[side::2] = costs.crossing_ms(tables.edge_length_m, along)

@@ -14,11 +14,16 @@ from traveltime_lab.crs import LocalFrame, wrap_degrees
 from traveltime_lab.modes.transportation import Transportation, as_transportation
 from traveltime_lab.question import Metric
 from traveltime_lab.runtime.memo import Derived, Memo
-from traveltime_lab.streets import costs
 from traveltime_lab.streets.graph import RoadGraph, Topology, weigh
+from traveltime_lab.streets.hourly_speeds import HOURS_OF_WEEK
 from traveltime_lab.streets.restriction_hours import timed_holding
 from traveltime_lab.streets.tables import StreetTables
 from traveltime_lab.streets.topology import build_topology
+from traveltime_lab.streets.traffic import Traffic, is_hour, traffic_of
+
+#: Memory of the search graphs at measured speeds that are kept, with their hierarchies (assumed), the bytes of one of
+#: them for each edge of the network (New York, by `benchmarks/speeds_by_hour.py`), and the fewest that are kept.
+MEMORY_OF_HOURS, BYTES_PER_EDGE, FEWEST_HOURS = 2 << 30, 581, 3
 
 #: The properties of a transportation that decide which streets are open: mode, ferries, included and excluded roads.
 RoadsKey = tuple[str, bool, tuple[str, ...], tuple[str, ...]]
@@ -26,14 +31,18 @@ RoadsKey = tuple[str, bool, tuple[str, ...], tuple[str, ...]]
 #: Streets of too much traffic stress in the key of roads: those that are closed, and those along which one pushes.
 _ABOVE = {False: "stress above", True: "pushed above stress"}
 
-#: Properties that decide a search graph: roads, restrictions, boarding time of ferries, congestion, own speed, metric.
-GraphKey = tuple[RoadsKey, bytes, int, float, float | None, Metric]
+#: Properties that decide a search graph: roads, restrictions, boarding time of ferries, traffic, own speed, metric.
+GraphKey = tuple[RoadsKey, bytes, int, Traffic, float | None, Metric]
 
 #: Topologies by roads and the turn restrictions that hold; the bits of the latter are empty where all always hold.
 TOPOLOGIES = Derived[tuple[RoadsKey, bytes], Topology]("topologies", kept=24)
-#: Search graphs by roads, restrictions, boarding time of ferries, congestion and metric; a day of driving has one for
+#: Search graphs by roads, restrictions, boarding time of ferries, traffic and metric; a day of driving has one for
 #: each hour, and for each time at which a turn restriction begins or ceases to hold.
-GRAPHS = Derived[tuple[RoadsKey, bytes, int, float, Metric], RoadGraph]("road graphs", kept=32)
+GRAPHS = Derived[tuple[RoadsKey, bytes, int, Traffic, Metric], RoadGraph]("road graphs", kept=32)
+#: The same at the measured speeds of an hour, of which a week has 168.
+HOURLY_GRAPHS = Derived[tuple[RoadsKey, bytes, int, Traffic, Metric], RoadGraph](
+    "road graphs of hours", kept=lambda streets: hours_kept(streets.n_edges)
+)
 #: The same of people with a walking or cycling speed of their own, by speed; few, so that a study of many speeds needs
 #: no more memory than one of some.
 OWN_GRAPHS = Derived[tuple[RoadsKey, int, Metric, float], RoadGraph]("road graphs at own speeds", kept=6)
@@ -101,13 +110,13 @@ class StreetLayer:
         ----------
         transportation : Transportation
         moment : datetime, optional
-            Timezone-aware, in the network's zone. It decides the congestion of driving, and which of the turn
+            Timezone-aware, in the network's zone. It decides the traffic of driving, and which of the turn
             restrictions with hours hold; see `traveltime_lab.streets.restriction_hours`.
         metric : {"time", "distance"}
             Quantity to minimise.
         """
         transportation = as_transportation(transportation)
-        roads, bits, boarding_time, multiplier, own, _ = self.graph_key(transportation, moment, metric=metric)
+        roads, bits, boarding_time, traffic, own, _ = self.graph_key(transportation, moment, metric=metric)
         topology = TOPOLOGIES.of(
             self,
             (roads, bits),
@@ -123,12 +132,12 @@ class StreetLayer:
             return OWN_GRAPHS.of(
                 self,
                 (roads, boarding_time, metric, own),
-                lambda: weigh(topology, self.tables, transportation, multiplier, metric=metric),
+                lambda: weigh(topology, self.tables, transportation, traffic, metric=metric),
             )
-        return GRAPHS.of(
+        return (HOURLY_GRAPHS if is_hour(traffic) else GRAPHS).of(
             self,
-            (roads, bits, boarding_time, multiplier, metric),
-            lambda: weigh(topology, self.tables, transportation, multiplier, metric=metric),
+            (roads, bits, boarding_time, traffic, metric),
+            lambda: weigh(topology, self.tables, transportation, traffic, metric=metric),
         )
 
     def graph_key(
@@ -142,7 +151,7 @@ class StreetLayer:
             roads_key(transportation),
             np.packbits(timed).tobytes() if timed.size else b"",
             transportation.boarding_time,
-            costs.congestion(transportation.traffic_model, moment) if has_traffic else 1.0,
+            traffic_of(self.tables.hourly, transportation.traffic_model, moment) if has_traffic else 1.0,
             transportation.speed,
             metric,
         )
@@ -150,6 +159,11 @@ class StreetLayer:
     def _timed(self, transportation: Transportation, moment: dt.datetime | object | None) -> BoolArray:
         """Return which turn restrictions with hours hold; they are for cars, so that others have always the same."""
         return timed_holding(self.tables, moment if transportation.street.has_turns else None)
+
+
+def hours_kept(n_edges: int) -> int:
+    """Return the number of search graphs at measured speeds that are kept: a week in towns, some hours in cities."""
+    return min(max(MEMORY_OF_HOURS // (BYTES_PER_EDGE * max(n_edges, 1)), FEWEST_HOURS), HOURS_OF_WEEK)
 
 
 def roads_key(transportation: Transportation) -> RoadsKey:

@@ -10,7 +10,7 @@ interpretation, and ``edge_use`` holds the row of each edge.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -27,10 +27,9 @@ from traveltime_lab._arrays import (
     UInt8Array,
     UInt16Array,
     UInt32Array,
-    UInt64Array,
-    indptr_of,
 )
 from traveltime_lab.streets.extent import Extent
+from traveltime_lab.streets.hourly_speeds import HourlySpeeds, check_hourly
 
 NODE_SIGNALS = 1
 NODE_STOP = 2
@@ -216,6 +215,8 @@ class StreetTables:
         The steepest slope along each edge in tenths of a per cent; empty in networks without elevation.
     edge_avoid : uint8 array of shape (n_edges,) or (0,)
         Whether each edge is lit and paved; see `traveltime_lab.streets.avoid`. Empty as `edge_step_free`.
+    hourly : HourlySpeeds, optional
+        Measured speeds of cars by hour of the week; None without any.
     """
 
     node_osm_id: Int64Array
@@ -255,6 +256,7 @@ class StreetTables:
     node_step_free: UInt16Array = field(default_factory=lambda: np.zeros(0, np.uint16))
     edge_slope: UInt16Array = field(default_factory=lambda: np.zeros(0, np.uint16))
     edge_avoid: UInt8Array = field(default_factory=lambda: np.zeros(0, np.uint8))
+    hourly: HourlySpeeds | None = None
 
     @property
     def has_stress(self) -> bool:
@@ -273,13 +275,13 @@ class StreetTables:
 
     def optional_arrays(self, edges: AnyArray) -> dict[str, Any]:
         """
-        Return the optional arrays with the values of some edges.
+        Return the optional fields with the values of some edges.
 
         Parameters
         ----------
         edges : integer array
-            Edges of these tables; -1 for a new one, which is level, on the ground, without obstacles, and of unknown
-            traffic stress, lights and surface.
+            Edges of these tables; -1 for a new one, which is level, on the ground, without obstacles, of unknown
+            traffic stress, lights and surface, and without measured speeds.
         """
         is_known = edges >= 0
         found: dict[str, Any] = {}
@@ -294,6 +296,8 @@ class StreetTables:
             values = getattr(self, name)
             if values.size:
                 found[name] = np.where(is_known, values[edges], values.dtype.type(0))
+        if self.hourly is not None:
+            found["hourly"] = self.hourly.of_edges(edges)
         return found
 
 
@@ -399,6 +403,8 @@ def check_consistent(tables: StreetTables) -> None:
         if array.size and not (array.min() >= lowest and array.max() <= highest and np.isfinite(array).all()):
             raise ValueError(f"column {name} contains values that are not from {lowest:g} to {highest:g}")
     _check_optional(tables)
+    if tables.hourly is not None:
+        check_hourly(tables.hourly, n_edges)
     speeds = tables.uses[[name for name in USE_DTYPES if "_kph_" in name]].to_numpy()
     if not (np.isfinite(speeds).all() and (speeds >= 0.0).all()):
         raise ValueError("the speeds of uses contain values that are negative or not finite")
@@ -446,54 +452,3 @@ def street_km(tables: StreetTables, edges: BoolArray) -> float:
     """Return the kilometres of some edges (bool array of shape (n_edges,)), without ferries."""
     is_street = edges & ~tables.uses["is_ferry"].to_numpy()[tables.edge_use]
     return float(tables.edge_length_m[is_street].sum()) / 1000.0
-
-
-def in_order_of_place(tables: StreetTables) -> StreetTables:
-    """
-    Return the same streets with nodes and edges numbered along a space-filling curve.
-
-    Streets that are near each other are then near each other in memory, which makes searches and look-ups about 1.5
-    times as fast. The two directions of an edge are not exchanged.
-    """
-    nodes = np.argsort(_morton_codes(tables.node_lng, tables.node_lat), kind="stable")
-    new_node = np.empty(nodes.size, np.int32)
-    new_node[nodes] = np.arange(nodes.size, dtype=np.int32)
-    edge_from, edge_to = new_node[tables.edge_from], new_node[tables.edge_to]
-    edges = np.lexsort((np.maximum(edge_from, edge_to), np.minimum(edge_from, edge_to)))
-    new_edge = np.empty(edges.size, np.int32)
-    new_edge[edges] = np.arange(edges.size, dtype=np.int32)
-    counts = np.diff(tables.coord_indptr)[edges]
-    coord_indptr = indptr_of(counts)
-    coords = np.arange(coord_indptr[-1]) + np.repeat(tables.coord_indptr[:-1][edges] - coord_indptr[:-1], counts)
-    restricted = tables.restriction_edges
-    return replace(
-        tables,
-        node_osm_id=tables.node_osm_id[nodes],
-        node_lng=tables.node_lng[nodes],
-        node_lat=tables.node_lat[nodes],
-        node_flags=tables.node_flags[nodes],
-        node_step_free=tables.node_step_free[nodes] if tables.has_step_free else tables.node_step_free,
-        edge_from=edge_from[edges],
-        edge_to=edge_to[edges],
-        edge_length_m=tables.edge_length_m[edges],
-        edge_way_id=tables.edge_way_id[edges],
-        edge_use=tables.edge_use[edges],
-        edge_name=tables.edge_name[edges],
-        coord_indptr=coord_indptr,
-        coord_lng=tables.coord_lng[coords],
-        coord_lat=tables.coord_lat[coords],
-        restriction_edges=(2 * new_edge[restricted // 2] + restricted % 2).astype(np.int32),
-        **tables.optional_arrays(edges),
-    )
-
-
-def _morton_codes(lng: FloatArray, lat: FloatArray) -> UInt64Array:
-    """Return the position of each point on a Z-order curve of 2**16 by 2**16 cells over their bounding box."""
-    code = np.zeros(lng.size, np.uint64)
-    for axis, values in enumerate((lng, lat)):
-        low, high = float(values.min(initial=np.inf)), float(values.max(initial=-np.inf))
-        scaled = (values - low) * (65_535.0 / (high - low)) if high > low else np.zeros(lng.size)
-        bits = scaled.astype(np.uint64)
-        for bit in range(16):
-            code |= ((bits >> np.uint64(bit)) & np.uint64(1)) << np.uint64(2 * bit + axis)
-    return code

@@ -23,11 +23,11 @@ from traveltime_lab.network.network import Network
 from traveltime_lab.network.speeds import tables_with_factors
 from traveltime_lab.points import Points, plain, read_points
 from traveltime_lab.search.query import Query, ask
-from traveltime_lab.streets import costs
 from traveltime_lab.streets.graph import weigh
 from traveltime_lab.streets.labels import ms
 from traveltime_lab.streets.pairs import Pairs
 from traveltime_lab.streets.paths import paths
+from traveltime_lab.streets.traffic import Traffic, traffic_of
 
 
 class Measured(NamedTuple):
@@ -52,10 +52,10 @@ class Measured(NamedTuple):
 
 @dataclass(frozen=True)
 class Conditions:
-    """A query at a moment, and the congestion of that moment; trips with the same ones share a search graph."""
+    """A query at a moment, and the traffic of that moment; trips with the same ones share a search graph."""
 
     query: Query
-    multiplier: float
+    traffic: Traffic
 
 
 @dataclass(frozen=True)
@@ -182,7 +182,7 @@ def _distinct(points: Points) -> tuple[IndexArray, IndexArray]:
 def _conditions(query: Query, moments: list[Any]) -> tuple[list[Conditions], IndexArray, IndexArray]:
     """Return the different conditions of the moments of trips, which of them each trip has, and its hour."""
     found: list[Conditions] = []
-    number_of: dict[tuple[int, float], int] = {}
+    number_of: dict[tuple[int, Traffic], int] = {}
     seen: dict[Any, tuple[int, int]] = {}
     rows = []
     for given in moments:
@@ -190,11 +190,12 @@ def _conditions(query: Query, moments: list[Any]) -> tuple[list[Conditions], Ind
         key = (type(given).__name__, str(given))
         if key not in seen:
             moment, means = resolve_moment(given, query.network.timezone, name="departure_time"), query.transportation
-            multiplier = costs.congestion(means.traffic_model, moment) if means.street.has_traffic else 1.0
+            hourly = query.network.tables.hourly
+            traffic = traffic_of(hourly, means.traffic_model, moment) if means.street.has_traffic else 1.0
             then = Query.of(replace(query.question, moment=moment), query.network)
-            number = number_of.setdefault((id(then.graph.topology), multiplier), len(found))
+            number = number_of.setdefault((id(then.graph.topology), traffic), len(found))
             if number == len(found):
-                found.append(Conditions(then, multiplier))
+                found.append(Conditions(then, traffic))
             seen[key] = number, moment.hour if isinstance(moment, dt.datetime) else -1
         rows.append(seen[key])
     both = np.array(rows, np.intp).reshape(-1, 2)
@@ -228,7 +229,7 @@ def route_trips(trips: Trips, factors: Mapping[str, float], chosen: IndexArray) 
             continue
         query = has.query
         # Which streets are open and how they connect does not depend on speeds.
-        graph = weigh(query.graph.topology, tables, query.transportation, has.multiplier)
+        graph = weigh(query.graph.topology, tables, query.transportation, has.traffic)
         directed: list[int] = []
         shares: list[float] = []
         owners: list[int] = []
