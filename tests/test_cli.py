@@ -215,6 +215,24 @@ def test_build_with_elevation(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert "missing.tif does not exist" in capsys.readouterr().err
 
 
+def test_build_with_speeds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    street = osm_xml({1: (0.5, 0.5), 2: (0.505, 0.5)}, [(7, "1 2", "highway=residential")])
+    (tmp_path / "street.osm").write_bytes(street)
+    (tmp_path / "speeds.csv").write_text("way,hour,kph\n7,8,12.5\n")
+    change = tl.SetSpeed(ways=[7], modes="driving", factor=2)
+    tl.save_changes([change], tmp_path / "changes.json")
+    out = tmp_path / "street.network"
+    made = ["build", str(tmp_path / "street.osm"), str(out), "--timezone", "UTC", "--speeds"]
+    more = ["--changes", str(tmp_path / "changes.json"), "--prepare", "driving"]
+    assert cli.main([*made, str(tmp_path / "speeds.csv"), *more]) == 0
+    assert "speeds.csv: measured speeds, " in capsys.readouterr().out
+    network = tl.load_network(out)
+    assert network.prepared == ("driving",)
+    assert network.edges_frame("2026-03-03T08:00")["traffic_kph_backward"].tolist() == [25]
+    assert cli.main([*made, "missing.csv"]) == 1
+    assert "no profile of speeds at missing.csv" in capsys.readouterr().err
+
+
 def test_build_cuts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     nodes = {1: (-9.0, -9.0), 2: (-8.999, -9.0), 3: (-8.99, -9.0), 4: (-8.989, -9.0)}
     (tmp_path / "street.osm").write_bytes(osm_xml(nodes, [(5, "1 2", "highway=path"), (6, "3 4", "highway=path")]))

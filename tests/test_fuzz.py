@@ -381,6 +381,8 @@ TARGETS = [
     Target("geocode", public("geocode"), lambda w: {"network": w.network, "query": "First Street"}),
     Target("reverse_geocode", public("reverse_geocode"), lambda w: {"network": w.network, "lng": 0.501, "lat": 0.5}),
     Target("add_speeds", public("add_speeds"), lambda w: {"network": w.network, "classes": {"residential": 20}}),
+    Target("add_speeds profile", public("add_speeds"), lambda w: {
+        "network": w.network, "profile": pd.DataFrame({"edge": [0, 1], "hour": 8, "kph": 20.0})}, share=0.5),
     Target("add_elevation", public("add_elevation"), lambda w: {"network": w.network, "path": w.folder / "hills.tif"}),
     Target("calibrate_speeds", public("calibrate_speeds"), lambda w: {
         "network": w.network, "observed": measured_trips(), "classes": ["residential"]}, share=0.5),
@@ -684,6 +686,8 @@ FOUND: list[tuple[str, dict[str, Any], type[TravelTimeError], type[Exception]]] 
     ("load_network", {"path": "\0"}, tl.InputError, ValueError),
     ("load_network", {"path": "missing.network"}, tl.MissingFileError, FileNotFoundError),
     ("add_speeds", {"classes": 5}, tl.InputError, ValueError),
+    ("add_speeds profile", {"profile": 5}, tl.InputError, ValueError),
+    ("add_speeds profile", {"profile": "missing.parquet"}, tl.MissingFileError, FileNotFoundError),
     ("add_elevation", {"path": 5}, tl.InputError, ValueError),
     ("add_elevation", {"path": "missing.tif"}, tl.MissingFileError, FileNotFoundError),
     ("calibrate_speeds", {"observed": 5}, tl.InputError, ValueError),

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import traveltime_lab as tl
-from traveltime_lab._files import explained, geojson, geoparquet, writable, write_bytes
+from traveltime_lab._files import explained, geojson, geoparquet, is_file, writable, write_bytes
 from traveltime_lab.commands.large_jobs import add_commands
 from traveltime_lab.commands.options import refuse_inputs, take_negative_numbers
 from traveltime_lab.commands.searches import add_searches
@@ -134,6 +134,9 @@ def _parser() -> argparse.ArgumentParser:
     build.add_argument("--changes", metavar="FILE", type=Path, help="apply the changes of this JSON file")
     build.add_argument(
         "--elevation", metavar="FILE", type=Path, help="GeoTIFF of heights, for slopes of walking and cycling"
+    )
+    build.add_argument(
+        "--speeds", metavar="FILE", type=Path, help="Parquet or CSV file of measured speeds by hour, as of add_speeds"
     )
     build.add_argument("--timezone", help="IANA name such as Europe/Helsinki; by default that of the feeds or streets")
     build.add_argument(
@@ -341,19 +344,23 @@ def _build(options: argparse.Namespace) -> None:
             "give it a name such as city.network"
         )
     writable(options.out, what="the network", example="city.network")  # before hours of work, not after
-    refuse_inputs(options.out, [*options.osm, *options.gtfs, options.changes, options.elevation])
+    refuse_inputs(options.out, [*options.osm, *options.gtfs, options.changes, options.elevation, options.speeds])
     if options.elevation is not None:
         from traveltime_lab.readers.raster import opened
 
         with opened(options.elevation, "heights"):
             pass
+    if options.speeds is not None and not is_file(options.speeds):
+        raise tl.MissingFileError(f"no profile of speeds at {options.speeds}")
     # Prepare the changed network; streets that changes add have slopes, too.
-    is_final = options.changes is None and options.elevation is None
+    is_final = options.changes is None and options.elevation is None and options.speeds is None
     osm = options.osm if len(options.osm) > 1 else options.osm[0]
     network = tl.build_network(
         osm, gtfs=options.gtfs, bounds=options.bounds, timezone=options.timezone,
         prepare=options.prepare if is_final else (), progress=sys.stderr.isatty(),
     )  # fmt: skip
+    if options.speeds is not None:
+        network = tl.add_speeds(network, profile=options.speeds)
     if options.changes is not None:
         network = network.with_changes(tl.load_changes(options.changes))
     if options.elevation is not None:

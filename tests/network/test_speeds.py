@@ -150,7 +150,7 @@ def test_speeds_survive_saving(row, tmp_path):
 @pytest.mark.parametrize(
     ("given", "error", "words"),
     [
-        ({}, InputError, "at least one of classes, ways, edges, polygons and factors"),
+        ({}, InputError, "at least one of classes, ways, edges, profile, polygons and factors"),
         ({"classes": {"primary": 36}, "mode": "flying"}, InputError, "got 'flying'"),
         ({"classes": {"motorway": 36}}, InputError, "has the class of street 'motorway', which does not occur"),
         ({"ways": {7: 36}}, InputError, "has the OSM way 7, which does not occur"),

@@ -312,6 +312,28 @@ _kind("points vector", _make_points, _point_vector)
 _kind("points parquet", _make_points, _point_parquet)
 
 
+def _make_speeds(_world: Path, folder: Path) -> None:
+    speeds = pd.DataFrame({"edge": [0, 0, 1, 2], "direction": ["forward", "backward", "both", None]})
+    speeds = speeds.assign(day=["monday", "weekend", "3", None], hour=[0, 8, 17, 23], kph=[5.0, 20.5, 33.0, 90.0])
+    speeds.to_csv(folder / "a.csv", index=False)
+    (folder / "a.csv.gz").write_bytes(gzip.compress((folder / "a.csv").read_bytes()))
+    (folder / "a.parquet").write_bytes(mutations.parquet(pa.Table.from_pandas(speeds)))
+    speeds.assign(day=[0, 5, 3, 6]).to_parquet(folder / "b.parquet", compression=None, row_group_size=2)
+
+
+def _measured_speeds(state: tuple[dict[str, bytes], tl.Network], dice: random.Random) -> None:
+    files, network = state
+    name = dice.choice(["a.csv", "a.csv.gz", "a.parquet", "b.parquet"])
+    if name.endswith(".gz"):
+        content = mutations.in_stream(files[name], dice, mutations.of_table, "gz")
+    else:
+        content = (mutations.of_table if name == "a.csv" else mutations.of_parquet)(files[name], dice)
+    tl.add_speeds(network, profile=_write(f"x{name[1:]}", content)).edges_frame(MORNING)
+
+
+_kind("measured speeds", _make_speeds, _measured_speeds, load=_with_network)
+
+
 def _make_zones(_world: Path, folder: Path) -> None:
     zones = pd.DataFrame({"postcode": ["AB1 2CD", "AB1 3CD", "X9"], "lat": [0.5, 0.5, 0.502], "lng": [0.5, 0.51, 0.52]})
     zones["district"] = ["ab1", "ab1", "x"]

@@ -18,13 +18,17 @@ import shapely
 from traveltime_lab._arrays import Int32Array, Int64Array, indptr_of
 from traveltime_lab.crs import LocalFrame, line_length_m
 from traveltime_lab.errors import CrsError, DataError, InputError
+from traveltime_lab.moments import resolve_moment
 from traveltime_lab.network import avoid, step_free, stress
 from traveltime_lab.network.attrs import LateDict
 from traveltime_lab.network.water import WaterBodies
 from traveltime_lab.runtime.warnings import warn
 from traveltime_lab.streets.tables import SLOPE_FACTORS, USE_DTYPES, StreetTables, check_consistent
+from traveltime_lab.streets.traffic import kph_in_traffic, traffic_of
 
 if TYPE_CHECKING:
+    import datetime as dt
+
     import geopandas as gpd
 
     from traveltime_lab.network.data import NetworkData
@@ -69,9 +73,13 @@ def nodes_frame(self: NetworkData) -> gpd.GeoDataFrame:
     )
 
 
-def edges_frame(self: NetworkData) -> gpd.GeoDataFrame:
+def edges_frame(self: NetworkData, departure_time: dt.datetime | str | None = None) -> gpd.GeoDataFrame:
     """
     Return the edges as lines in EPSG:4326, with end nodes, lengths (m), names and speeds (km/h).
+
+    Speeds of driving are those of free flow. With `departure_time`, ``traffic_kph_forward`` and
+    ``traffic_kph_backward`` are those of cars at that time: measured ones of the hour (`add_speeds`), elsewhere those
+    of free flow with the assumed congestion; 0 where a direction is closed.
 
     ``off_ground`` says which are bridges, piers or in tunnels, if the source does. Networks with elevation also
     have factors, by which slopes lengthen times: ``walking_slope_factor_forward`` and the like; see
@@ -100,6 +108,21 @@ def edges_frame(self: NetworkData) -> gpd.GeoDataFrame:
 
     Row numbers are those of this network only: they change once streets are added, or the network is built
     again. Ids of ways and nodes last; those of streets of `AddStreet` are negative and counted in each network.
+
+    Parameters
+    ----------
+    departure_time : datetime or str, optional
+        Selects the traffic of the additional columns, as in `time_filter`. Naive times are local.
+
+    Returns
+    -------
+    GeoDataFrame
+        One row for each edge, in the order of row numbers.
+
+    Raises
+    ------
+    MomentError
+        If the departure time does not exist or is ambiguous.
     """
     import geopandas as gpd  # noqa: PLC0415
 
@@ -127,9 +150,18 @@ def edges_frame(self: NetworkData) -> gpd.GeoDataFrame:
                 frame[f"{name}_{way}"] = getattr(t, name)[side::2]
     for column, values in (stress.columns(t) | step_free.columns_of_edges(t) | avoid.columns_of_edges(t)).items():
         frame[column] = values
+    if departure_time is not None:
+        moment = resolve_moment(departure_time, self.timezone, name="departure_time")
+        traffic = traffic_of(t.hourly, None, moment)
+        for side, way in enumerate(("forward", "backward")):
+            frame[f"traffic_kph_{way}"] = kph_in_traffic(t, "driving", side, traffic)
     water, frame_xy, timezone = self.water, self.frame, self.timezone
     is_left_hand, attribution = self.is_left_hand, self.attribution
-    lost = {"places": len(t.places), "feeds": 0 if self.timetable is None else len(self.timetable.feeds)}
+    lost = {
+        "places": len(t.places),
+        "feeds": 0 if self.timetable is None else len(self.timetable.feeds),
+        "speeds_by_hour": t.hourly is not None,
+    }
 
     def besides() -> dict[str, Any]:
         return {
@@ -311,6 +343,8 @@ def _with_besides(
         lost.append(f"{not_kept['places']} named places and addresses (geocode)")
     if not_kept["feeds"] and not has_feeds:
         lost.append("the timetable (pass gtfs= again)")
+    if not_kept.get("speeds_by_hour"):  # frames of earlier versions say nothing
+        lost.append("measured speeds by hour (call add_speeds again)")
     if lost:
         _warn(lost)
     report = {**kept["report"], "nodes": tables.node_lng.size, "edges": tables.edge_from.size}

@@ -20,7 +20,7 @@ from traveltime_lab.errors import InputError
 from traveltime_lab.modes.table import BASE_MODES
 from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.moments import as_date, today
-from traveltime_lab.network import avoid, step_free, stress
+from traveltime_lab.network import avoid, speed_profiles, step_free, stress
 from traveltime_lab.network.doubtful_speeds import doubtful_speeds
 from traveltime_lab.network.frames import edges_frame
 from traveltime_lab.network.report_figure import figure
@@ -454,6 +454,7 @@ def mode_facts(streets: StreetLayer) -> dict[str, Any]:
             "island_share": island_km / km if km else 0.0,
         }
     modes = stress.with_facts(modes, streets)
+    modes = speed_profiles.with_facts(modes, streets.tables)
     return avoid.with_facts(step_free.with_facts(modes, streets.tables), streets.tables)
 
 

@@ -23,9 +23,8 @@ from traveltime_lab.scenarios.changes import (
     polygon_of,
     texts,
 )
+from traveltime_lab.streets.hourly_speeds import MAX_KPH, MIN_KPH
 
-#: Range of valid speeds in km/h, as of `add_speeds`.
-MIN_KPH, MAX_KPH = 0.1, 500.0
 #: Greatest distances from points and beside streets, in metres.
 MOST_NEAR_M, MOST_BESIDE_M = 50_000.0, 200.0
 
@@ -182,7 +181,8 @@ class SetSpeed(OfModes):
     Give streets other speeds.
 
     Directions that are closed to a mode remain closed. Speeds for driving are those of free flow, which searches reduce
-    by the congestion of the hour. The level of traffic stress for cycling follows `kph` of driving.
+    by the congestion of the hour. Measured speeds by hour (`add_speeds`) are multiplied by `factor`, and replaced by
+    `kph`. The level of traffic stress for cycling follows `kph` of driving.
 
     Parameters
     ----------

@@ -18,8 +18,6 @@ from traveltime_lab.scenarios.changes import Change
 from traveltime_lab.scenarios.edge_names import named
 from traveltime_lab.scenarios.selection import selected
 from traveltime_lab.scenarios.street_changes import (
-    MAX_KPH,
-    MIN_KPH,
     AddCycleTrack,
     AddStreet,
     CloseStreets,
@@ -30,6 +28,7 @@ from traveltime_lab.scenarios.street_changes import (
     SetSpeed,
 )
 from traveltime_lab.streets import step_free, stress
+from traveltime_lab.streets.hourly_speeds import MAX_KPH, MIN_KPH, check_scaled
 from traveltime_lab.streets.tables import ACCESS_NO, CLOSED_BY_CHANGE, StreetTables
 
 _OTHER = {"forward": "backward", "backward": "forward"}
@@ -64,6 +63,7 @@ def apply(tables: StreetTables, change: Change) -> tuple[StreetTables, str]:
         how = f"factor {change.factor:g}" if change.kph is None else f"{change.kph:g} km/h"
         done = f"{how} for {_and(change.modes)}"
         changed, is_other = with_uses(tables, chosen, lambda uses: _with_speeds(uses, change))
+        changed, is_other = _with_measured_speeds(changed, is_other, chosen, change)
         if change.kph is not None and any(STREET_MODES[mode].has_traffic for mode in change.modes):
             changed = _with_stress_of_speeds(changed, np.flatnonzero(is_other))
     elif isinstance(change, AddCycleTrack):
@@ -224,6 +224,27 @@ def _opened(uses: pd.DataFrame, way: str) -> pd.DataFrame:
     own, other = f"cycling_kph_{way}", f"cycling_kph_{_OTHER[way]}"
     uses[own] = np.where(uses[own] > 0, uses[own], uses[other])
     return uses
+
+
+def _with_measured_speeds(
+    tables: StreetTables, is_other: BoolArray, edges: IndexArray, change: SetSpeed
+) -> tuple[StreetTables, BoolArray]:
+    """Return tables whose measured speeds of some edges are dropped or multiplied, and the edges that differ."""
+    if tables.hourly is None or not any(STREET_MODES[mode].has_traffic for mode in change.modes):
+        return tables, is_other
+    is_measured = (tables.hourly.week_of.reshape(-1, 2)[edges] > 0).any(axis=1)
+    rows = edges[is_measured]
+    if not rows.size or change.factor == 1.0:
+        return tables, is_other
+    is_other[rows] = True
+    directed = np.concatenate([2 * rows, 2 * rows + 1])
+    if change.kph is not None:
+        return replace(tables, hourly=tables.hourly.without(directed)), is_other
+    factor = np.ones(2 * tables.edge_from.size)
+    factor[directed] = change.factor
+    scaled = tables.hourly.scaled(factor)
+    check_scaled(scaled, f"{change.title}: factor {change.factor:g}")
+    return replace(tables, hourly=scaled), is_other
 
 
 def _with_access(uses: pd.DataFrame, modes: tuple[str, ...], *, closes: bool) -> pd.DataFrame:
