@@ -71,7 +71,9 @@ OTHERS: dict[str, tuple[str, dict[str, str]]] = {
         {"departure_time": "'2019-05-14T08:00'", "travel_time": "1200", "window": "120", "percentiles": "[50]"},
     ),
     "calibrate_speeds": ("HEL, OBSERVED", {"classes": "['residential']"}),
-    "add_speeds": ("HEL", {"classes": "{'residential': 20.0}"}),
+    "add_speeds": (
+        "HEL", {"classes": "{'residential': 20.0}", "profile": "pd.DataFrame({'edge': [0], 'hour': [8], 'kph': [9.0]})"}
+    ),
     "places": ("tl.sample_files('helsinki')['streets'], {'amenity': 'library'}", {}),
     "sample_points": ("", {}),
     "sample_network": ("'helsinki'", {}),
