@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -17,11 +17,12 @@ from tests.support.oracles import random_points, simple_oracle
 from tests.support.worlds import at, world
 from traveltime_lab.kernels.records import Ports
 from traveltime_lab.kernels.street import contraction as kernel
-from traveltime_lab.kernels.street import dissection, sweeps
+from traveltime_lab.kernels.street import customization, dissection, sweeps
 from traveltime_lab.kernels.unreached import UNREACHED
 from traveltime_lab.modes.snapping import Snapping, as_snapping
 from traveltime_lab.modes.transportation import as_transportation
 from traveltime_lab.network.network import Network
+from traveltime_lab.runtime.threads import side_by_side
 from traveltime_lab.settings import settings as options
 from traveltime_lab.streets import contraction, dijkstra, engines, matrix
 from traveltime_lab.streets import graph as road_graph
@@ -65,6 +66,12 @@ def contract(n: int, arcs: list[tuple[int, int, int]], xy: np.ndarray) -> tuple[
     return order, rank, *kernel.fill(indptr, indices, rank, order)
 
 
+def in_turn(jobs: Sequence[Callable[[], None]]) -> None:
+    """Run jobs in an order of which nothing may depend."""
+    for job in reversed(jobs):
+        job()
+
+
 @st.composite
 def digraphs(draw: st.DrawFn) -> tuple[int, list[tuple[int, int, int]]]:
     """Draw small graphs with loops, parallel arcs, arcs of nothing and loose parts; few labels, so many ties."""
@@ -95,6 +102,31 @@ def two_threads() -> Iterator[None]:
         yield
 
 
+@pytest.mark.parametrize("n_threads", [2, 5])
+def test_parts_of_a_hierarchy_do_not_change_it(
+    helsinki: Network, monkeypatch: pytest.MonkeyPatch, n_threads: int
+) -> None:
+    graph = helsinki.road_graph("driving")
+    made = contraction.contraction(helsinki.streets, graph.topology)
+    arrays = made.slots, graph.weights, made.up_indptr, made.up_heads
+    whole = customization.customize(*arrays, in_turn)
+    monkeypatch.setattr(customization, "_MANY", 0)
+    for run in (in_turn, side_by_side):
+        for expected, found in zip(whole, customization.customize(*arrays, run, n_threads), strict=True):
+            for one, other in zip(expected, found, strict=True):
+                np.testing.assert_array_equal(one, other)
+    # All vertices above a vertex of a part are in that part, or above all parts.
+    n_parts = 2 * n_threads
+    part_of = customization.divide(made.up_indptr, made.up_heads, n_parts)
+    low = np.repeat(np.arange(part_of.size), np.diff(made.up_indptr))
+    above = part_of[made.up_heads]
+    assert ((above == part_of[low]) | (above == n_parts)).all()
+    degrees = np.diff(made.up_indptr).astype(float)
+    work = np.bincount(part_of, degrees * degrees, n_parts + 1)
+    assert work[:n_parts].max() < 2 * work.sum() / n_parts
+    assert work[n_parts] < 0.5 * work.sum()
+
+
 @settings(max_examples=300, deadline=None)
 @given(st.data())
 @pytest.mark.slow
@@ -106,7 +138,10 @@ def test_labels_are_those_of_networkx(data: st.DataObject) -> None:
     indptr, indices, weights = csr(n, arcs)
     _, rank, up_indptr, up_heads = contract(n, arcs, xy.astype(float))
     slots = kernel.slots_of_arcs(indptr, indices, rank, up_indptr, up_heads)
-    upward, downward = kernel.customize(slots, weights, up_indptr, up_heads)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(customization, "_MANY", 0)
+        n_threads = data.draw(st.integers(1, 3))
+        upward, downward = customization.customize(slots, weights, up_indptr, up_heads, in_turn, n_threads)
     # As others have left it.
     parent = kernel.elimination_tree(up_indptr, up_heads)
     room = sweeps.Room(*(np.full(data.draw(st.integers(n, 9 * n)), -7, array.dtype) for array in sweeps.new_room(n)))

@@ -21,7 +21,7 @@ import numpy as np
 from traveltime_lab._arrays import FloatArray, Int32Array, Int64Array, rows_of, take_rows
 from traveltime_lab.kernels.records import Arcs, Ports
 from traveltime_lab.kernels.street import contraction as kernel
-from traveltime_lab.kernels.street import dissection, sweeps, turns
+from traveltime_lab.kernels.street import customization, dissection, sweeps, turns
 from traveltime_lab.kernels.unreached import UNREACHED
 from traveltime_lab.runtime.memo import Derived
 from traveltime_lab.runtime.threads import map_ahead, row_blocks, side_by_side
@@ -183,7 +183,9 @@ def _customize(streets: StreetLayer, graph: RoadGraph) -> Hierarchy:
     """Customize the contraction of a search graph with its labels."""
     made = contraction(streets, graph.topology)
     begin = time.perf_counter()
-    up, down = kernel.customize(made.slots, graph.weights, made.up_indptr, made.up_heads)
+    up, down = customization.customize(
+        made.slots, graph.weights, made.up_indptr, made.up_heads, side_by_side, settings.threads
+    )
     seconds = time.perf_counter() - begin
     logger.info("customized up=%d down=%d seconds=%.2f", up.indices.size, down.indices.size, seconds)
     return Hierarchy(made.rank, made.parent, up, down)

@@ -1,10 +1,11 @@
 """
-Build customizable contraction hierarchies on CSR arrays and compute many-to-many labels with sweeps over them.
+Build customizable contraction hierarchies on CSR arrays.
 
 Vertices are numbered by rank in the contraction order: vertex 0 is contracted first. Contracting a vertex adds
 shortcuts between its higher-ranked neighbours; the result is the chordal graph, which holds the higher-ranked
 neighbours of each vertex. Each pair of neighbours has one label upwards (from the lower to the higher vertex) and one
-downwards. Customization computes these labels for the current weights. The labels are those of
+downwards. Customization computes these labels for the current weights (`traveltime_lab.kernels.street.customization`),
+and sweeps go along them (`traveltime_lab.kernels.street.sweeps`). The labels are those of
 `traveltime_lab.kernels.street.road`. They are integers, whose sums do not depend on the order of the additions, so the
 results equal those of `road` exactly.
 
@@ -19,8 +20,6 @@ from __future__ import annotations
 import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
-from traveltime_lab.kernels.records import Arcs
-from traveltime_lab.kernels.unreached import UNREACHED
 
 
 @kernel
@@ -136,21 +135,6 @@ def turned(indptr, indices):
 
 
 @kernel
-def _places_of_turned(indptr, indices):
-    """Return what `turned` does, and the position in `indices` of each transposed entry, an int32 array."""
-    turned_indptr = _turned_indptr(indptr, indices)
-    turned_indices, places = np.empty(indices.size, np.int32), np.empty(indices.size, np.int32)
-    free = turned_indptr[:-1].copy()
-    for v in range(indptr.size - 1):
-        for k in range(indptr[v], indptr[v + 1]):
-            w = indices[k]
-            turned_indices[free[w]] = v
-            places[free[w]] = k
-            free[w] += 1
-    return turned_indptr, turned_indices, places
-
-
-@kernel
 def _turned_indptr(indptr, indices):
     """Return the begin of each row of the transposed CSR."""
     n = indptr.size - 1
@@ -198,132 +182,3 @@ def slots_of_arcs(indptr, indices, rank, up_indptr, up_heads):
                     last = middle
             slots[arc] = 2 * first + (1 if v > w else 0)
     return slots
-
-
-def customize(slots, weights, up_indptr, up_heads):
-    """
-    Return the labels of a hierarchy, without the arcs that no shortest path needs.
-
-    The basic customization relaxes lower triangles: each label becomes that of the shortest path through lower-ranked
-    vertices. The perfect customization then relaxes the other triangles from the top down: each label becomes that of
-    the shortest path in the whole graph. Arcs for which a path through a third vertex is as short are removed.
-
-    Parameters
-    ----------
-    slots : int64 array of shape (n_arcs,)
-        From `slots_of_arcs`.
-    weights : int64 array of shape (n_arcs,)
-        Labels, non-negative.
-    up_indptr, up_heads
-        See `fill`.
-
-    Returns
-    -------
-    up, down : Arcs
-        The arcs from each vertex to higher ones, and from higher vertices to each vertex.
-    """
-    m = up_heads.size
-    up, down = (np.full(m, UNREACHED, np.int64) for _ in range(2))
-    heads_up, tails_down = (np.empty(m, np.int32) for _ in range(2))
-    indptr_up, indptr_down = _customize(slots, weights, up_indptr, up_heads, up, down, heads_up, tails_down)
-    # Not copied: in a large network these arrays are most of the memory.
-    for array, indptr in ((up, indptr_up), (heads_up, indptr_up), (down, indptr_down), (tails_down, indptr_down)):
-        array.resize(int(indptr[-1]), refcheck=False)
-    return Arcs(indptr_up, heads_up, up), Arcs(indptr_down, tails_down, down)
-
-
-@kernel
-def _customize(slots, weights, up_indptr, up_heads, up, down, heads_up, tails_down):
-    """
-    Write the arcs of `customize`, and return where those of each vertex begin.
-
-    Parameters
-    ----------
-    slots, weights, up_indptr, up_heads
-        As in `customize`.
-    up, down : int64 arrays of shape (n_pairs,)
-        `UNREACHED`; overwritten with labels.
-    heads_up, tails_down : int32 arrays of shape (n_pairs,)
-        Overwritten.
-
-    Returns
-    -------
-    indptr_up, indptr_down : int64 arrays of shape (n + 1,)
-    """
-    n = up_indptr.size - 1
-    m = up_heads.size
-    for arc in range(slots.size):
-        slot = slots[arc]
-        if slot >= 0:
-            if slot & 1 == 0:
-                up[slot >> 1] = min(up[slot >> 1], weights[arc])
-            else:
-                down[slot >> 1] = min(down[slot >> 1], weights[arc])
-    in_indptr, in_tails, in_pairs = _places_of_turned(up_indptr, up_heads)
-    pair_to = np.full(n, -1, np.int32)
-    for u in range(n):
-        for pair in range(up_indptr[u], up_indptr[u + 1]):
-            pair_to[up_heads[pair]] = pair
-        for i in range(in_indptr[u], in_indptr[u + 1]):
-            below = in_pairs[i]
-            to_v, from_v = down[below], up[below]
-            last = up_indptr[in_tails[i] + 1]
-            # Heads ascend, so the entries after u in the row of v rank higher than u.
-            if to_v < UNREACHED:
-                for pair in range(below + 1, last):
-                    mine = pair_to[up_heads[pair]]
-                    up[mine] = min(up[mine], to_v + up[pair])
-            if from_v < UNREACHED:
-                for pair in range(below + 1, last):
-                    mine = pair_to[up_heads[pair]]
-                    down[mine] = min(down[mine], down[pair] + from_v)
-    # From the top down, so that pairs of higher-ranked vertices have their final labels already. A path through a third
-    # vertex replaces an arc only if its other arc has a positive label. Otherwise two arcs could replace each other.
-    needs_up = np.ones(m, np.bool_)
-    needs_down = np.ones(m, np.bool_)
-    for x in range(n - 1, -1, -1):
-        first, last = up_indptr[x], up_indptr[x + 1]
-        for pair in range(first, last):
-            pair_to[up_heads[pair]] = pair
-        for xy in range(first, last):
-            y = up_heads[xy]
-            left = last - xy - 1
-            for yz in range(up_indptr[y], up_indptr[y + 1]):
-                if left == 0:
-                    break
-                xz = pair_to[up_heads[yz]]
-                if xz < first or xz >= last:
-                    continue
-                left -= 1
-                way = up[xz] + down[yz]
-                if down[yz] < UNREACHED and way <= up[xy] and down[yz] > 0:
-                    needs_up[xy] = False
-                    up[xy] = way
-                way = up[xy] + up[yz]
-                if up[yz] < UNREACHED and way <= up[xz] and up[yz] > 0:
-                    needs_up[xz] = False
-                    up[xz] = way
-                way = up[yz] + down[xz]
-                if up[yz] < UNREACHED and way <= down[xy] and up[yz] > 0:
-                    needs_down[xy] = False
-                    down[xy] = way
-                way = down[yz] + down[xy]
-                if down[yz] < UNREACHED and way <= down[xz] and down[yz] > 0:
-                    needs_down[xz] = False
-                    down[xz] = way
-    indptr_up = np.zeros(n + 1, np.int64)
-    indptr_down = np.zeros(n + 1, np.int64)
-    n_up = n_down = 0
-    for v in range(n):
-        for pair in range(up_indptr[v], up_indptr[v + 1]):
-            if needs_up[pair] and up[pair] < UNREACHED:
-                heads_up[n_up] = up_heads[pair]
-                up[n_up] = up[pair]
-                n_up += 1
-            if needs_down[pair] and down[pair] < UNREACHED:
-                tails_down[n_down] = up_heads[pair]
-                down[n_down] = down[pair]
-                n_down += 1
-        indptr_up[v + 1] = n_up
-        indptr_down[v + 1] = n_down
-    return indptr_up, indptr_down
