@@ -170,10 +170,10 @@ def calibrate_speeds(
     Notes
     -----
     A trip uses a class if it spends at least 5 % of its time there. Connectors, turns, signals and ferries do not scale
-    with speeds and are used unchanged, and congestion stays that of the hour: the factors are of free-flow speeds, and of
-    measured speeds by hour.
-    Trips beyond 1.345 standard deviations count less (Huber), so that a detour or a stop does not decide. Classes
-    depend on each other where the condition index of the trips' seconds is above 30 (Belsley, Kuh and Welsch, 1980).
+    with speeds and are used unchanged, and congestion stays that of the hour: the factors are of free-flow speeds, and
+    of measured speeds by hour. Trips beyond 1.345 standard deviations count less (Huber), so that a detour or a stop
+    does not decide. Classes depend on each other where the condition index of the trips' seconds is above 30 (Belsley,
+    Kuh and Welsch, 1980).
     Standard errors do not include the choice of routes.
 
     Examples
