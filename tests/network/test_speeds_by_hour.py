@@ -61,10 +61,6 @@ def kph(network: Network, way: int, when: object) -> list[float]:
     return frame.loc[frame["way_id"] == way, ["traffic_kph_forward", "traffic_kph_backward"]].iloc[0].tolist()
 
 
-def of_ways(**columns: object) -> pd.DataFrame:
-    return table(way=101, hour=8, kph=10.0, **columns) if not columns else pd.DataFrame(columns)
-
-
 # Searches
 
 
