@@ -10,6 +10,9 @@ streets further north are as long in the file as those they are copied from. Nei
 between the nodes nearest to the border, so that the whole is connected. A name that ends in `.osm.pbf` gives the same
 nodes and streets as OpenStreetMap's format, for other engines, with lengths as the crow flies.
 
+With `--prepare`, each stage prints the most memory that the process has needed in it, and the bytes per edge of what it
+has computed. The stages are those of the log. Elsewhere than on Linux, the memory is the most so far.
+
 The source says the travel time of a street in a unit of its own, 1.0 to 3.0 times the length by class. Its four
 classes become tags with the speeds of this package (assumed: the quickest is a trunk road, 2.5 and 3.0 are
 residential streets).
@@ -19,9 +22,11 @@ from __future__ import annotations
 
 import argparse
 import gzip
+import logging
 import time
 from pathlib import Path
 
+import memory
 import numpy as np
 import pandas as pd
 from scipy.spatial import cKDTree
@@ -127,6 +132,35 @@ def write_osm(tables: StreetTables, path: Path) -> None:
             writer.add_way(osmium.osm.mutable.Way(id=way, version=1, nodes=nodes, tags={"highway": name}))
 
 
+class Stages(logging.Handler):
+    """Prints the peak memory of the process since the line before, at each stage of preparing a network."""
+
+    def __init__(self, n_edges: int) -> None:
+        super().__init__(logging.INFO)
+        self.n_edges, self.most_gb = n_edges, 0.0
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print the line of a value that is ready."""
+        if str(record.msg).startswith("prepared kind="):
+            kind, n_bytes = record.args
+            self.print(f"prepared: {kind}", int(n_bytes))
+
+    def print(self, stage: str, n_bytes: int) -> None:
+        """Print one line."""
+        gb = peak_gb()
+        self.most_gb = max(self.most_gb, gb)
+        print(f"{stage:40} peak {gb:6.2f} GB {n_bytes / self.n_edges:8.0f} bytes per edge", flush=True)
+
+
+def peak_gb() -> float:
+    """Return the most memory that this process has had since the last call."""
+    if not Path("/proc/self/clear_refs").exists():
+        return memory.peak_gb()
+    status = Path("/proc/self/status").read_text()
+    Path("/proc/self/clear_refs").write_text("5")
+    return int(status.split("VmHWM:")[1].split()[0]) * 1024 / 1e9
+
+
 def main() -> None:
     """Write a network and print what it took."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -141,12 +175,19 @@ def main() -> None:
         return
     begin = time.perf_counter()
     network = tl.build_network(tables, timezone="America/New_York")
+    del tables
     print(f"{network!r} built in {time.perf_counter() - begin:.1f} s")
+    stages = Stages(network.n_edges)
+    logging.getLogger("traveltime_lab").addHandler(stages)
+    logging.getLogger("traveltime_lab").setLevel(logging.INFO)
+    stages.print("built", 0)
     if arguments.prepare:
         begin = time.perf_counter()
         network.prepare(*arguments.prepare)
         print(f"prepared in {time.perf_counter() - begin:.1f} s")
     path = network.save(arguments.out)
+    stages.print("saved", path.stat().st_size)
+    print(f"most memory: {stages.most_gb:.2f} GB, {stages.most_gb * 1e9 / network.n_edges:.0f} bytes per edge")
     print(f"saved, {path.stat().st_size / 1e6:.1f} MB, {path.stat().st_size / network.n_edges:.0f} bytes per edge")
 
 

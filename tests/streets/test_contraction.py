@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -197,6 +198,30 @@ def test_the_order_has_every_vertex_once_and_the_fill_is_chordal(
         assert all(b in higher[a] for a in row for b in row if b > a)
     for a, b, _ in arcs:
         assert a == b or max(rank[a], rank[b]) in higher[min(rank[a], rank[b])]
+
+
+@settings(max_examples=200, deadline=None)
+@given(digraphs())
+def test_neighbours_are_those_in_either_direction(graph: tuple[int, list[tuple[int, int, int]]]) -> None:
+    n, arcs = graph
+    indptr, indices, _ = csr(n, arcs)
+    others = np.full(2 * indices.size, -7, np.int32)
+    begin = kernel.neighbours(indptr, indices, others)
+    expected_indptr, expected = undirected(n, arcs)
+    assert begin.tolist() == expected_indptr.tolist()
+    assert others[: begin[-1]].tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("n_leaves", [3, 17, 40, 300])
+def test_a_fill_of_any_size_has_room(n_leaves: int) -> None:
+    """A star whose middle is contracted first becomes a graph in which all are neighbours, in rows of any length."""
+    n = n_leaves + 1
+    indptr, indices = undirected(n, [(0, i, 1) for i in range(1, n)])
+    rank = np.arange(n, dtype=np.int32)
+    up_indptr, up_heads = kernel.fill(indptr, indices, rank, rank)
+    rows = [up_heads[a:b].tolist() for a, b in itertools.pairwise(up_indptr)]
+    assert rows == [list(range(v + 1, n)) for v in range(n)]
+    assert up_heads.size > 4 * indices.size or n_leaves < 17
 
 
 def test_a_grid_is_cut_where_it_is_narrow() -> None:

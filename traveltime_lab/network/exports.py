@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import shapely
 
-from traveltime_lab._arrays import BoolArray, FloatArray, Int64Array
+from traveltime_lab._arrays import BoolArray, FloatArray, Int32Array, Int64Array
 from traveltime_lab.errors import MissingDependencyError, ModeError
 from traveltime_lab.modes.transportation import Transportation, as_transportation
 from traveltime_lab.moments import resolve_moment
@@ -264,7 +264,7 @@ def _arcs(network: NetworkData, transportation: str | Transportation, departure_
     return _Arcs(directed, start, end, time_ms, topology.is_open, labels, rows[labels])
 
 
-def _lost(tables: StreetTables, directed: Int64Array, extra_ms: Int64Array, holds: BoolArray) -> list[str]:
+def _lost(tables: StreetTables, directed: Int64Array, extra_ms: Int32Array, holds: BoolArray) -> list[str]:
     """Return the data of driving that a graph of junctions cannot hold."""
     lost = []
     if holds.any():

@@ -35,6 +35,7 @@ from traveltime_lab.errors import FileAccessError, FormatError, MissingFileError
 from traveltime_lab.network import checksums, prepared_file
 from traveltime_lab.network.history import History
 from traveltime_lab.network.water import WaterBodies
+from traveltime_lab.runtime import on_disk
 from traveltime_lab.streets.extent import Extent
 from traveltime_lab.streets.hourly_speeds import DAYS, HOURS, HourlySpeeds
 from traveltime_lab.streets.tables import (
@@ -64,6 +65,8 @@ _FAULTS = (KeyError, IndexError, AttributeError, TypeError, ValueError, Arithmet
 _HEADER = {"timezone": str, "is_left_hand": bool, "attribution": str, "fingerprint": str, "report": dict}
 #: Levels of the facts of a report in one another; those of this package have five at most.
 _DEEPEST = 20
+#: Bytes that are written at once.
+_PIECE = 16 << 20
 #: Prefixes of the columns of the timetable, and of measured speeds.
 _TIMETABLE = "timetable/"
 _HOURLY_COLUMNS = "hourly."
@@ -108,10 +111,33 @@ def write_file(contents: Contents, path: str | os.PathLike[str]) -> Path:
     """Write a network to an Arrow IPC file and return its path; see `traveltime_lab.network.network.Network.save`."""
     with replacing(path, what="the network", example="city.network") as temporary:
         table = _to_arrow(contents)
-        with pa.OSFile(str(temporary), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+        with pa.OSFile(str(temporary), "wb") as sink, pa.ipc.new_file(_InPieces(sink), table.schema) as writer:
             writer.write_table(table)
         checksums.seal(temporary)
     return Path(path)
+
+
+class _InPieces:
+    """
+    A file that is written in pieces, and gives back the pages of mapped arrays after each.
+
+    Otherwise all prepared values that `traveltime_lab.runtime.on_disk` has moved to disk were in memory in the end.
+    """
+
+    closed = False
+
+    def __init__(self, file: pa.NativeFile) -> None:
+        self._file = file
+
+    def write(self, content: Any) -> None:
+        whole = memoryview(content)
+        for begin in range(0, len(whole), _PIECE):
+            self._file.write(whole[begin : begin + _PIECE])
+            if len(whole) > _PIECE:
+                on_disk.let_go()
+
+    def flush(self) -> None:
+        self._file.flush()
 
 
 def read_file(path: str | os.PathLike[str], *, verify: bool = True) -> Contents:

@@ -354,9 +354,9 @@ class Network(NetworkData):
 
         Notes
         -----
-        Driving has other speeds at other times of day. This prepares the speeds of searches without a moment, and for
-        all moments the order of the hierarchy, which is most of the work. A network with other speeds (`add_speeds`)
-        keeps the data that do not depend on speeds. Prepared data of a different version are not used.
+        Driving has other speeds at other times of day. This prepares those of searches without a moment, and for all
+        moments the order of the hierarchy, most of the work. `add_speeds` keeps the data that do not depend on speeds.
+        Prepared data of a different version are not used. Large arrays are in a temporary file (`TMPDIR`).
 
         Examples
         --------

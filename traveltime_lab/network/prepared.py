@@ -14,6 +14,7 @@ prepared contraction.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -22,12 +23,15 @@ from traveltime_lab.errors import ModeError
 from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.modes.table import SPEED_OPTIONS
 from traveltime_lab.modes.transportation import Transportation
-from traveltime_lab.runtime.memo import Derived, Use, recording
+from traveltime_lab.runtime import on_disk
+from traveltime_lab.runtime.memo import Derived, Use, finished_by, recording
 from traveltime_lab.streets import border, contraction, engines, layer, snapping
 from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.surfaces import field
 from traveltime_lab.transit import stop_links
 from traveltime_lab.transit.layer import TransitLayer
+
+logger = logging.getLogger(__name__)
 
 #: Kinds of values that do not depend on speeds, by their names in a saved network.
 _OF_STREETS: Final[dict[str, Derived[Any, Any]]] = {
@@ -137,7 +141,8 @@ def prepare(streets: StreetLayer, transit: TransitLayer | None, transportations:
     """
     transportations = tuple(transportations)
     check_timetable(transportations, has_timetable=transit is not None)
-    with recording() as uses:
+    on_disk.trim()
+    with recording() as uses, finished_by(_on_disk):
         # Driving first: it has the largest search graph, and takes the most memory while it is contracted.
         for transportation in sorted(transportations, key=lambda means: not means.street.has_turns):
             is_ridden = transportation.uses_timetable
@@ -150,6 +155,18 @@ def prepare(streets: StreetLayer, transit: TransitLayer | None, transportations:
     order = {name: place for place, name in enumerate(("topology", "labels", "labels at own speeds"))}
     values = sorted(made.values(), key=lambda use: order.get(name_of(use), len(order)))
     return Prepared(tuple(dict.fromkeys(map(_in_words, transportations))), tuple(values))
+
+
+def _on_disk(kind: str, value: Any) -> Any:
+    """Return a value with its large arrays in a file, so that the next value has their memory."""
+    kept = on_disk.moved(value)
+    logger.info("prepared kind=%r bytes=%d", kind, on_disk.new_bytes(value))
+    is_moved = kept is not value
+    del value
+    if is_moved:
+        on_disk.let_go()
+        on_disk.trim()
+    return kept
 
 
 def listed(types: tuple[str, ...]) -> str:

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from traveltime_lab._arrays import narrowest
 from traveltime_lab.streets.columns import Column, check_column
 
 #: Rows and columns of a block of a grid, and its cells; see `traveltime_lab.kernels.street.grid`.
@@ -28,16 +29,16 @@ RULES: Final[Mapping[str, Mapping[str, Column]]] = {
         "indptr": Column("int32", ("states+",), 0, "arcs"),
         "indices": Column("int32", ("arcs",), 0, "states"),
         "arc_edge": Column("int32", ("arcs",), 0, "directed"),
-        "arc_extra_ms": Column("int64", ("arcs",), 0),
+        "arc_extra_ms": Column("int32", ("arcs",), 0),
         "arc_boards": Column("bool", ("arcs",)),
         "indptr_rev": Column("int32", ("states+",), 0, "arcs"),
         "indices_rev": Column("int32", ("arcs",), 0, "states"),
-        "order_rev": Column("int64", ("arcs",), 0, "arcs"),
+        "order_rev": Column("int32", ("arcs",), 0, "arcs"),
         "entry_indptr": Column("int64", ("directed+",), 0, "entries"),
         "entry_states": Column("int32", ("entries",), 0, "states"),
         "exit_indptr": Column("int64", ("directed+",), 0, "exits"),
         "exit_states": Column("int32", ("exits",), 0, "states"),
-        "exit_arcs": Column("int64", ("exits",), -1, "arcs"),
+        "exit_arcs": Column("int32", ("exits",), -1, "arcs"),
         "state_edge": Column("int32", ("states",), -1, "directed"),
         "can_leave": Column("bool", ("edges",)),
         "can_arrive": Column("bool", ("edges",)),
@@ -67,7 +68,7 @@ RULES: Final[Mapping[str, Mapping[str, Column]]] = {
         "up_indptr": Column("int64", ("states+",), 0, "shortcuts"),
         "up_heads": Column("int32", ("shortcuts",), 0, "states"),
         "parent": Column("int32", ("states",), -1, "states"),
-        "slots": Column("int64", ("any",), -1, "slots"),
+        "slots": Column("int32", ("any",), -1, "slots"),
     },
     "Hierarchy": {
         "rank": Column("int32", ("states",), 0, "states"),
@@ -161,6 +162,8 @@ def check_value(value: Any, sizes: Mapping[str, int]) -> None:
         array = getattr(value, name)
         if kind == "Arcs" and name == "indptr" and getattr(array, "dtype", None) == np.int64:  # in a hierarchy
             rule = rule._replace(dtype="int64")
+        if kind == "Contraction" and name == "slots":
+            rule = rule._replace(dtype=str(narrowest(known["slots"])))
         check_column(f"{kind}.{name}", array, rule, known)
     _check_parts(kind, value, known)
 

@@ -27,6 +27,7 @@ from traveltime_lab.kernels.transit.walks import StopsOnEdges
 from traveltime_lab.kernels.unreached import NEVER, UNREACHED
 from traveltime_lab.network.prepared import KINDS, Prepared, name_of
 from traveltime_lab.network.prepared_columns import RULES, check_kind, check_value, names_of_parts
+from traveltime_lab.runtime import on_disk
 from traveltime_lab.runtime.memo import Use
 from traveltime_lab.streets.border import WaysThere
 from traveltime_lab.streets.contraction import Contraction, Hierarchy
@@ -99,6 +100,8 @@ class _Writer:
         """Return the name of the column of an array; equal arrays have one."""
         flat = np.ascontiguousarray(array).reshape(-1)
         key = hashlib.blake2b(flat.data, key=flat.dtype.str.encode(), digest_size=16).digest()
+        if flat.nbytes >= on_disk.LEAST:
+            on_disk.let_go()
         if key not in self._arrays:
             self._arrays[key] = f"{PREFIX}{len(self.columns)}"
             # Arrow has booleans as bits, which would have to be copied.

@@ -97,6 +97,24 @@ class Use(NamedTuple):
 
 
 _uses: ContextVar[list[Use] | None] = ContextVar("uses of cached values", default=None)
+_finish: ContextVar[Callable[[str, Any], Any] | None] = ContextVar("last step of computed values", default=None)
+
+
+@contextlib.contextmanager
+def finished_by(step: Callable[[str, Any], Any]) -> Iterator[None]:
+    """
+    Keep an equal value in place of each that this thread computes in a ``with`` block.
+
+    Parameters
+    ----------
+    step : callable
+        Returns the value to keep, given the name of its kind and the value.
+    """
+    token = _finish.set(step)
+    try:
+        yield
+    finally:
+        _finish.reset(token)
 
 
 @contextlib.contextmanager
@@ -169,7 +187,8 @@ class Derived(Generic[K, V]):
         with entry.lock:
             if not entry.is_made:
                 with finishing():
-                    entry.value = make()
+                    step = _finish.get()
+                    entry.value = make() if step is None else step(self.name, make())
                 entry.is_made = True
                 kept = self.kept(owner) if callable(self.kept) else self.kept
                 with memo.lock:

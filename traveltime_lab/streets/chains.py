@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from traveltime_lab._arrays import AnyArray, BoolArray, Int32Array, Int64Array
-from traveltime_lab.streets.components import weak
+from traveltime_lab.streets.components import order_by_row, weak
 
 
 class Chains(NamedTuple):
@@ -72,5 +72,9 @@ def _joined(a: Int64Array, b: Int64Array, n: int) -> Int32Array:
 
 def distinct(group: AnyArray, member: AnyArray, n_groups: int) -> Int64Array:
     """Return the number of distinct members of each group, given the group and the member of each item."""
-    together = np.unique(group.astype(np.int64) * (int(member.max(initial=0)) + 1) + member)
-    return np.bincount(together // (int(member.max(initial=0)) + 1), minlength=n_groups)
+    order = order_by_row(member, int(member.max(initial=-1)) + 1)[1]
+    order = order[order_by_row(group[order], n_groups)[1]]
+    group, member = group[order], member[order]
+    is_new = np.ones(group.size, np.bool_)
+    is_new[1:] = (group[1:] != group[:-1]) | (member[1:] != member[:-1])
+    return np.bincount(group[is_new], minlength=n_groups)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from traveltime_lab._arrays import AnyArray, Int32Array, Int64Array
+from traveltime_lab._arrays import AnyArray, Int32Array
 from traveltime_lab.kernels.street import components
 
 
-def order_by_row(keys: AnyArray, n: int) -> tuple[Int32Array, Int64Array]:
+def order_by_row(keys: AnyArray, n: int) -> tuple[Int32Array, Int32Array]:
     """Return the index pointer of `n` rows, and the stable order that sorts items by the row of each."""
     indptr, order = components.order_by(_int32(keys), n)
     return indptr, order

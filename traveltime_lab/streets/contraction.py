@@ -23,11 +23,12 @@ from traveltime_lab.kernels.records import Arcs, Ports
 from traveltime_lab.kernels.street import contraction as kernel
 from traveltime_lab.kernels.street import customization, dissection, sweeps, turns
 from traveltime_lab.kernels.unreached import UNREACHED
+from traveltime_lab.runtime import on_disk
 from traveltime_lab.runtime.memo import Derived
 from traveltime_lab.runtime.threads import map_ahead, row_blocks, side_by_side
 from traveltime_lab.settings import settings
-from traveltime_lab.streets.components import order_by_row
 from traveltime_lab.streets.graph import RoadGraph, Topology
+from traveltime_lab.streets.junctions import interleave
 from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.streets.links import LinkedPoints, by_edge
 from traveltime_lab.streets.workspaces import climbs, marks, streams
@@ -49,7 +50,7 @@ class Contraction:
     parent : int32 array of shape (n_states,)
         By rank, the parent of each state in the elimination tree; see
         `traveltime_lab.kernels.street.contraction.elimination_tree`.
-    slots : int64 array of shape (n_arcs,)
+    slots : int32 or int64 array of shape (n_arcs,)
         Slot of each arc; see `traveltime_lab.kernels.street.contraction.slots_of_arcs`.
     """
 
@@ -57,7 +58,7 @@ class Contraction:
     up_indptr: Int64Array
     up_heads: Int32Array
     parent: Int32Array
-    slots: Int64Array
+    slots: Int32Array | Int64Array
 
 
 @dataclass(frozen=True)
@@ -118,59 +119,44 @@ def _order(streets: StreetLayer, topology: Topology) -> tuple[Int32Array, Int32A
     rank, order : int32 arrays of shape (n_states,)
         Rank of each state, and state of each rank.
     """
-    n_states = topology.n_states
-    source = np.repeat(np.arange(n_states, dtype=np.int32), np.diff(topology.indptr))
-    indptr, indices = _neighbours(topology, source)
+    indices = np.empty(2 * topology.indices.size, np.int32)
+    indptr = kernel.neighbours(topology.indptr, topology.indices, indices)
+    indices.resize(int(indptr[-1]), refcheck=False)
     # Contract dead ends and states with two neighbours first: a third of the states, in very little time.
-    left, degree = indices.copy(), np.empty(n_states, np.int32)
+    left, degree = indices.copy(), np.empty(topology.n_states, np.int32)
     peeled = dissection.peel(indptr, left, degree)
-    rest = np.flatnonzero(degree >= 0).astype(np.int32)
-    x, y = _places(streets, topology, source)
-    lines = np.stack([rest[np.argsort(along[rest], kind="stable")] for along in (x, y, x + y, x - y)])
+    lines = _lines(streets, topology, np.flatnonzero(degree >= 0).astype(np.int32))
     dissection.dissect(dissection.Graph(indptr, left, degree), lines)
     order = np.concatenate([peeled, lines[0]])
-    rank = np.empty(n_states, np.int32)
-    rank[order] = np.arange(n_states, dtype=np.int32)
+    rank = np.empty(order.size, np.int32)
+    rank[order] = np.arange(order.size, dtype=np.int32)
     return indptr, indices, rank, order
 
 
-def _neighbours(topology: Topology, source: Int32Array) -> tuple[Int32Array, Int32Array]:
-    """Return the CSR of the neighbours of each state, in either direction; `source` is the state each arc leaves."""
-    apart = source != topology.indices
-    ends = np.concatenate([source[apart], topology.indices[apart]])
-    others = np.concatenate([topology.indices[apart], source[apart]])
-    n = topology.n_states
-    _, order = order_by_row(others, n)
-    order = order[order_by_row(ends[order], n)[1]]
-    ends, others = ends[order], others[order]
-    # Merge parallel arcs.
-    is_first = np.ones(ends.size, np.bool_)
-    is_first[1:] = (ends[1:] != ends[:-1]) | (others[1:] != others[:-1])
-    return order_by_row(ends[is_first], n)[0], others[is_first].astype(np.int32)
+def _lines(streets: StreetLayer, topology: Topology, states: Int32Array) -> Int32Array:
+    """Return some states, sorted along each of four compass directions; int32 array of shape (4, n)."""
+    x, y = _places(streets, topology)
+    x, y = x[states], y[states]
+    lines = np.empty((4, states.size), np.int32)
+    for line, along in zip(lines, (x, y, x + y, x - y), strict=True):
+        line[:] = states[np.argsort(along, kind="stable")]
+    return lines
 
 
-def _places(streets: StreetLayer, topology: Topology, source: Int32Array) -> tuple[FloatArray, FloatArray]:
+def _places(streets: StreetLayer, topology: Topology) -> tuple[FloatArray, FloatArray]:
     """
     Return the positions of states: those of nodes, or the middles of directed edges.
-
-    Parameters
-    ----------
-    streets : StreetLayer
-    topology : Topology
-    source : int32 array of shape (n_arcs,)
-        State that each arc leaves.
 
     Returns
     -------
     x, y : float64 arrays of shape (n_states,), m
     """
     tables = streets.tables
-    tail = np.empty(2 * streets.n_edges, np.int64)
-    tail[0::2], tail[1::2] = tables.edge_from, tables.edge_to
+    tail = interleave(tables.edge_from, tables.edge_to)
     # The position of a state without arcs is arbitrary.
-    first = np.zeros(topology.n_states, np.int64)
+    first = np.zeros(topology.n_states, np.int32)
     first[topology.indices] = tail[topology.arc_edge ^ 1]
-    first[source] = tail[topology.arc_edge]
+    first[np.repeat(np.arange(topology.n_states, dtype=np.int32), np.diff(topology.indptr))] = tail[topology.arc_edge]
     second = first.copy()
     of_edges = topology.state_edge >= 0
     first[of_edges] = tail[topology.state_edge[of_edges]]
@@ -184,7 +170,7 @@ def _customize(streets: StreetLayer, graph: RoadGraph) -> Hierarchy:
     made = contraction(streets, graph.topology)
     begin = time.perf_counter()
     up, down = customization.customize(
-        made.slots, graph.weights, made.up_indptr, made.up_heads, side_by_side, settings.threads
+        made.slots, graph.weights, made.up_indptr, made.up_heads, side_by_side, settings.threads, on_disk.let_go
     )
     seconds = time.perf_counter() - begin
     logger.info("customized up=%d down=%d seconds=%.2f", up.indices.size, down.indices.size, seconds)

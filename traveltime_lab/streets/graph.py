@@ -50,17 +50,17 @@ class Topology:
         Forward CSR of states.
     arc_edge : int32 array of shape (n_arcs,)
         Directed edge that the arc travels along.
-    arc_extra_ms : int64 array of shape (n_arcs,)
+    arc_extra_ms : int32 array of shape (n_arcs,)
         Time of the turn and the signal at its end, ms.
     arc_boards : bool array of shape (n_arcs,)
         Whether the arc boards a ferry.
-    indptr_rev, indices_rev, order_rev : int32, int32, int64 arrays
+    indptr_rev, indices_rev, order_rev : int32 arrays
         The transposed CSR; its arc ``i`` is forward arc ``order_rev[i]``.
     entry_indptr, entry_states : int64 and int32 arrays
         CSR of the entry ports of each directed edge.
     exit_indptr, exit_states : int64 and int32 arrays
         CSR of the exit ports of each directed edge.
-    exit_arcs : int64 array of shape (n_exit_ports,)
+    exit_arcs : int32 array of shape (n_exit_ports,)
         Forward arc that leads to each exit port.
     state_edge : int32 array of shape (n_states,)
         Directed edge that a state is about to enter, -1 in graphs of nodes.
@@ -82,16 +82,16 @@ class Topology:
     indptr: Int32Array
     indices: Int32Array
     arc_edge: Int32Array
-    arc_extra_ms: Int64Array
+    arc_extra_ms: Int32Array
     arc_boards: BoolArray
     indptr_rev: Int32Array
     indices_rev: Int32Array
-    order_rev: Int64Array
+    order_rev: Int32Array
     entry_indptr: Int64Array
     entry_states: Int32Array
     exit_indptr: Int64Array
     exit_states: Int32Array
-    exit_arcs: Int64Array
+    exit_arcs: Int32Array
     state_edge: Int32Array
     can_leave: BoolArray
     can_arrive: BoolArray
@@ -271,12 +271,13 @@ def weigh(
         _warn_of_cut_times(traversal_ms, topology, tables, street.how)
     length_cm = np.repeat(np.rint(tables.edge_length_m * 100.0).astype(np.int64), 2)
     boarding_ms = transportation.boarding_time * 1000
-    extra_ms = topology.arc_extra_ms + np.where(topology.arc_boards, boarding_ms, 0)
+    extra_ms = topology.arc_extra_ms.astype(np.int64)
+    extra_ms[topology.arc_boards] += boarding_ms
     traversal = np.where(topology.is_open, make_labels(traversal_ms, length_cm, metric), 0)
     extra = make_labels(extra_ms, np.int64(0), metric)
     weights = traversal[topology.arc_edge] + extra
     # Buckets are about a fifth as wide as a typical arc, so that few states are relaxed twice.
-    typical = float(np.median(label_parts.primary(weights))) if weights.size else 1000.0
+    typical = float(np.median(label_parts.primary(weights), overwrite_input=True)) if weights.size else 1000.0
     shift = road.TIME_SHIFT + max(0, int(np.log2(max(typical / 5.0, 1.0))))
     weights_rev = weights[topology.order_rev]
     forward = Arcs(topology.indptr, topology.indices, weights)

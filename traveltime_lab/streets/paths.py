@@ -296,7 +296,7 @@ def _path(
     for d, begin, cost, arc in steps:
         boarding = 0
         if topology.arc_boards[arc]:
-            extra = int(make_labels(topology.arc_extra_ms[arc], np.int64(0), graph.metric))
+            extra = int(make_labels(np.int64(topology.arc_extra_ms[arc]), np.int64(0), graph.metric))
             boarding = int(graph.weights[arc]) - int(traversal[topology.arc_edge[arc]]) - extra
         pieces.append(Piece(d, begin, 1.0, cost - boarding, before if boards_next else boarding))
         before = boarding

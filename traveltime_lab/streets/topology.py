@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from traveltime_lab._arrays import BoolArray, FloatArray, Int32Array, Int64Array, indptr_of, indptr_of_rows
+from traveltime_lab._arrays import BoolArray, FloatArray, Int32Array, Int64Array, indptr_of
 from traveltime_lab.crs import LocalFrame
 from traveltime_lab.kernels.street import reading, turns
 from traveltime_lab.modes.transportation import Transportation
@@ -183,7 +183,7 @@ def _barred(tables: StreetTables, is_open: BoolArray, transportation: Transporta
 def _without(whole: Topology, closed: BoolArray) -> Topology:
     """Return a topology without travel along some directed edges; states, and where points may be, stay."""
     kept = ~closed[whole.arc_edge]
-    place = np.cumsum(kept) - 1
+    place = np.cumsum(kept, dtype=np.int32) - np.int32(1)
     source = np.repeat(np.arange(whole.n_states), np.diff(whole.indptr))[kept]
     indices = whole.indices[kept]
     indptr, _ = order_by_row(source, whole.n_states)
@@ -234,20 +234,23 @@ def _topology_of_nodes(
     source = np.concatenate([state_at_start[edges], first_added + barred.before]).astype(np.int32)
     target = state_at_end[arc_edge]
     head = tail[arc_edge ^ 1]
-    extra_ms = np.where((tables.node_flags[head] & NODE_SIGNALS) != 0, round(costs.SIGNAL_S * 1000), 0).astype(np.int64)
+    extra_ms = np.where((tables.node_flags[head] & NODE_SIGNALS) != 0, round(costs.SIGNAL_S * 1000), 0).astype(np.int32)
     is_ferry = np.repeat(tables.uses["is_ferry"].to_numpy()[tables.edge_use], 2)
     lands = np.zeros(first_added, np.bool_)
     lands[state_at_start[edges[~is_ferry[edges]]]] = True
     lands[state_at_start[edges[~is_ferry[edges]] ^ 1]] = True
     boards = is_ferry[arc_edge] & lands[state_at_start[arc_edge]]
-    exit_arc_of_edge = np.arange(edges.size, dtype=np.int64)
     # Plain states come first at each edge.
-    entry_edge = np.argsort(arc_edge, kind="stable")
+    entry_indptr, by_edge = order_by_row(arc_edge, is_open.size)
+    entries = entry_indptr.astype(np.int64), source[by_edge]
+    indptr, order = order_by_row(source, n_states)
+    place = np.empty(order.size, np.int32)
+    place[order] = np.arange(order.size, dtype=np.int32)
     return _finish(
         is_open,
-        _Arcs(source, target, arc_edge, extra_ms, boards),
-        (indptr_of_rows(arc_edge, is_open.size), source[entry_edge]),
-        (indptr_of(is_open), exit_arc_of_edge),
+        _Arcs(indptr, source[order], target[order], arc_edge[order], extra_ms[order], boards[order]),
+        entries,
+        (indptr_of(is_open), place[: edges.size]),
         np.full(n_states, -1, np.int32),
         chains(is_open, state_at_start, n_states),
     )
@@ -285,42 +288,56 @@ def _topology_of_edges(
     is_ferry = np.repeat(tables.uses["is_ferry"].to_numpy()[tables.edge_use], 2)
     source, target, extra_ms = _turns(tables, edges, is_ferry, frame, is_left_hand=is_left_hand)
     keep, paths = apply_turn_bans(tables, source, target, is_open, holds)
-    source, target, extra_ms = source[keep], target[keep], extra_ms[keep]
+    # One after the other here and below, as the arcs are most of the memory.
+    source = source[keep]
+    target = target[keep]
+    extra_ms = extra_ms[keep]
     along = chains(is_open, junction_of_ends(tables, Transportation("driving"))[0], tables.node_lng.size + is_open.size)
     arcs, state_of_edge, state_edge, is_inside = _with_zones(tables, is_open, edges, source, target, extra_ms, along)
+    del source, target, extra_ms, keep
     if paths:
         arcs, added = add_path_states(paths, arcs, state_of_edge, state_edge.size, is_inside)
         state_edge = np.concatenate([state_edge, added])
     state_edge = state_edge.astype(np.int32)
 
-    boards = ~is_ferry[arcs.source_edge] & is_ferry[arcs.target_edge]
-    entry_order = np.argsort(state_edge, kind="stable")
+    state, target, source_edge, target_edge, extra_ms = arcs
+    boards = ~is_ferry[source_edge] & is_ferry[target_edge]
+    del arcs, target_edge
+    order = order_by_row(target, state_edge.size)[1]
+    indptr, by_state = order_by_row(state[order], state_edge.size)
+    order = order[by_state]
+    del by_state
+    state, target, source_edge = state[order], target[order], source_edge[order]
+    extra_ms, boards = extra_ms[order], boards[order]
+    del order
+    entry_indptr, entry_states = order_by_row(state_edge, is_open.size)
     # Routes that begin on an edge leave it from its plain state: they have no previous edges.
-    by_source = np.lexsort((arcs.target, arcs.source))
-    source_state, source_edge = arcs.source[by_source], arcs.source_edge[by_source]
-    plain = np.flatnonzero(source_state < edges.size)
-    exit_order = plain[np.argsort(source_edge[plain], kind="stable")]
-    sorted_arcs = _Arcs(
-        source_state, arcs.target[by_source], source_edge.astype(np.int32), arcs.extra_ms[by_source], boards[by_source]
+    plain = np.flatnonzero(state < edges.size).astype(np.int32)
+    exit_indptr, by_edge = order_by_row(source_edge[plain], is_open.size)
+    return _finish(
+        is_open,
+        _Arcs(indptr, state, target, source_edge, extra_ms, boards),
+        (entry_indptr.astype(np.int64), entry_states),
+        (exit_indptr.astype(np.int64), plain[by_edge]),
+        state_edge,
+        along,
     )
-    entries = indptr_of_rows(state_edge, is_open.size), entry_order.astype(np.int32)
-    exits = indptr_of_rows(source_edge[plain], is_open.size), exit_order.astype(np.int64)
-    return _finish(is_open, sorted_arcs, entries, exits, state_edge, along)
 
 
 class _Arcs(NamedTuple):
-    """Arcs in any order."""
+    """Arcs, sorted by the state that they leave."""
 
+    indptr: Int32Array  # CSR by state
     source: Int32Array  # state
     target: Int32Array  # state
     edge: Int32Array  # directed edge that is left, or travelled in a graph of nodes
-    extra_ms: Int64Array
+    extra_ms: Int32Array
     boards: BoolArray  # whether a ferry is boarded
 
 
 def _turns(
     tables: StreetTables, edges: Int32Array, is_ferry: BoolArray, frame: LocalFrame, *, is_left_hand: bool
-) -> tuple[Int32Array, Int32Array, Int64Array]:
+) -> tuple[Int32Array, Int32Array, Int32Array]:
     """Return the turns between open directed edges, without restrictions; see `turns.turn_arcs`."""
     tail = interleave(tables.edge_from, tables.edge_to).astype(np.int32)
     out_indptr, order = order_by_row(tail[edges], tables.node_lng.size)
@@ -343,7 +360,7 @@ def _turns(
         u_turn_ms=round(costs.U_TURN_S * 1000),
         signal_ms=round(costs.SIGNAL_S * 1000),
     )
-    found: tuple[Int32Array, Int32Array, Int64Array] = turns.turn_arcs(junctions, turn_costs)
+    found: tuple[Int32Array, Int32Array, Int32Array] = turns.turn_arcs(junctions, turn_costs)
     return found
 
 
@@ -353,7 +370,7 @@ def _with_zones(
     edges: Int32Array,
     source: Int32Array,
     target: Int32Array,
-    extra_ms: Int64Array,
+    extra_ms: Int32Array,
     along: Chains,
 ) -> tuple[EdgeArcs, Int32Array, Int32Array, BoolArray]:
     """
@@ -378,15 +395,13 @@ def _with_zones(
     inside = np.flatnonzero(zones.is_inside).astype(np.int32)
     entered = np.full(is_open.size, -1, np.int32)
     entered[inside] = edges.size + np.arange(inside.size, dtype=np.int32)
-    target_state = np.where(zones.enters(source, target), entered[target], state_of_edge[target]).astype(np.int32)
-    stays = zones.stays(source, target)
-    arcs = EdgeArcs(
-        np.concatenate([state_of_edge[source], entered[source[stays]]]),
-        np.concatenate([target_state, entered[target[stays]]]),
-        np.concatenate([source, source[stays]]),
-        np.concatenate([target, target[stays]]),
-        np.concatenate([extra_ms, extra_ms[stays]]),
-    )
+    target_state, enters = state_of_edge[target], zones.enters(source, target)
+    target_state[enters] = entered[target[enters]]
+    arcs = EdgeArcs(state_of_edge[source], target_state, source, target, extra_ms)
+    stays = np.flatnonzero(zones.stays(source, target))
+    if stays.size:
+        more = entered[source[stays]], entered[target[stays]], source[stays], target[stays], extra_ms[stays]
+        arcs = EdgeArcs(*(np.concatenate(both) for both in zip(arcs, more, strict=True)))
     return arcs, state_of_edge, np.concatenate([edges, inside]), zones.is_inside
 
 
@@ -394,40 +409,35 @@ def _finish(
     is_open: BoolArray,
     arcs: _Arcs,
     entries: tuple[Int64Array, Int32Array],
-    exits: tuple[Int64Array, Int64Array],
+    exits: tuple[Int64Array, Int32Array],
     state_edge: Int32Array,
     along: Chains,
 ) -> Topology:
     """
-    Sort the arcs into the forward and the transposed CSR and find the components of the graph.
+    Sort the arcs into the transposed CSR, too, and find the components of the graph.
 
     `entries` are the states by which each directed edge is entered, `exits` the arcs by which it is left, as CSR.
     """
-    source, target, arc_edge, extra_ms, boards = arcs
+    indptr, source, indices, arc_edge, extra_ms, boards = arcs
     (entry_indptr, entry_states), (exit_indptr, exit_arcs), n_states = entries, exits, state_edge.size
-    indptr, order = order_by_row(source, n_states)
-    place = np.empty(order.size, np.int64)
-    place[order] = np.arange(order.size)
-    indices = target[order]
     indptr_rev, order_rev = order_by_row(indices, n_states)
-    indices_rev = source[order][order_rev]
+    indices_rev = source[order_rev]
     n_groups, group = strong(indptr, indices)
-    sizes = _sizes(group, n_groups, group[source[source == target]], state_edge, along)
+    sizes = _sizes(group, n_groups, group[source[source == indices]], state_edge, along)
     has_arcs = np.diff(indptr) + np.diff(indptr_rev) > 0
     largest = int(sizes.max(initial=0))
     is_main = (sizes >= min(MINIMUM_REACHABILITY, max(largest, 1)))[group] & has_arcs
     leads_to_main = reading.reach(indptr_rev, indices_rev, is_main)
     led_from_main = reading.reach(indptr, indices, is_main)
-    exit_arcs_sorted = place[exit_arcs]
-    exit_states = indices[exit_arcs_sorted]
+    exit_states = indices[exit_arcs]
     return Topology(
         is_open=is_open,
         takes_points=is_open,
         indptr=indptr,
         indices=indices,
-        arc_edge=arc_edge[order],
-        arc_extra_ms=extra_ms[order],
-        arc_boards=boards[order],
+        arc_edge=arc_edge,
+        arc_extra_ms=extra_ms,
+        arc_boards=boards,
         indptr_rev=indptr_rev,
         indices_rev=indices_rev,
         order_rev=order_rev,
@@ -435,11 +445,11 @@ def _finish(
         entry_states=entry_states,
         exit_indptr=exit_indptr,
         exit_states=exit_states,
-        exit_arcs=exit_arcs_sorted,
+        exit_arcs=exit_arcs,
         state_edge=state_edge,
         can_leave=any_port(exit_indptr, leads_to_main[exit_states]),
         can_arrive=any_port(entry_indptr, led_from_main[entry_states]),
-        component=weak(source, target, n_states)[1],
+        component=weak(source, indices, n_states)[1],
         chain=along.of_edge,
         ends_chain=along.ends,
     )

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from traveltime_lab._arrays import AnyArray, BoolArray, Int32Array, Int64Array
+from traveltime_lab._arrays import AnyArray, BoolArray, Int32Array
 from traveltime_lab.streets.tables import StreetTables
 
 
@@ -19,7 +19,7 @@ class EdgeArcs(NamedTuple):
     target: Int32Array
     source_edge: Int32Array
     target_edge: Int32Array
-    extra_ms: Int64Array
+    extra_ms: Int32Array
 
 
 def apply_turn_bans(
@@ -33,19 +33,23 @@ def apply_turn_bans(
     """
     indptr = tables.restriction_indptr
     n_directed = np.int64(is_open.size)
-    pair = source.astype(np.int64) * n_directed + target
     keep = np.ones(source.size, np.bool_)
     lengths = np.diff(indptr)
     first = tables.restriction_edges[indptr[:-1]].astype(np.int64)
     last = tables.restriction_edges[indptr[1:] - 1].astype(np.int64)
     usable = holds & is_open[first] & is_open[last] if first.size else np.zeros(0, np.bool_)
     direct = (lengths == 2) & usable
-    banned = direct & ~tables.restriction_only
-    keep &= ~np.isin(pair, first[banned] * n_directed + last[banned])
-    compulsory = direct & tables.restriction_only
+    banned, compulsory = direct & ~tables.restriction_only, direct & tables.restriction_only
+    # Few turns begin on a street with a restriction.
+    is_first = np.zeros(is_open.size, np.bool_)
+    is_first[first[direct]] = True
+    here = np.flatnonzero(is_first[source])
+    pair = source[here].astype(np.int64) * n_directed + target[here]
+    is_refused = np.isin(pair, first[banned] * n_directed + last[banned])
     # If a street has several mandatory turns at one junction, each of them is allowed.
     chosen = np.unique(first[compulsory] * n_directed + last[compulsory])
-    keep &= ~np.isin(source, first[compulsory]) | np.isin(pair, chosen)
+    is_refused |= np.isin(source[here], first[compulsory]) & ~np.isin(pair, chosen)
+    keep[here[is_refused]] = False
     paths = [
         (bool(tables.restriction_only[i]), tuple(int(d) for d in tables.restriction_edges[indptr[i] : indptr[i + 1]]))
         for i in np.flatnonzero((lengths > 2) & usable)

@@ -22,7 +22,7 @@ def order_by(keys, n):
     -------
     indptr : int32 array of shape (n + 1,)
         Where the items of each key begin in the order.
-    order : int64 array of shape (m,)
+    order : int32 array of shape (m,)
         Positions of the items by key; items with the same key stay in their order.
     """
     indptr = np.zeros(n + 1, np.int32)
@@ -31,7 +31,7 @@ def order_by(keys, n):
     for key in range(n):
         indptr[key + 1] += indptr[key]
     free = indptr[:n].copy()
-    order = np.empty(keys.size, np.int64)
+    order = np.empty(keys.size, np.int32)
     for item in range(keys.size):
         key = keys[item]
         order[free[key]] = item

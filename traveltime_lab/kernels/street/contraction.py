@@ -21,8 +21,74 @@ import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
 
+#: Values up to which a sort by insertion is the quickest (assumed, as in NumPy's sorts).
+_FEW = 16
+
 
 @kernel
+def _sort(values, first, last):
+    """Sort a part of an array in place."""
+    if last - first > _FEW:
+        values[first:last].sort()
+        return
+    for k in range(first + 1, last):
+        value, at = values[k], k
+        while at > first and values[at - 1] > value:
+            values[at] = values[at - 1]
+            at -= 1
+        values[at] = value
+
+
+@kernel
+def neighbours(indptr, indices, others):
+    """
+    Write the neighbours of each state, in either direction.
+
+    Parameters
+    ----------
+    indptr, indices : int32 arrays
+        CSR of a directed graph.
+    others : int32 array of shape (2 * n_arcs,)
+        Overwritten with the neighbours, one row after the other; those of each row ascend. The rest is left over.
+
+    Returns
+    -------
+    int32 array of shape (n_states + 1,)
+        Where the neighbours of each state begin; there are no loops and no parallel edges.
+    """
+    n = indptr.size - 1
+    begin = np.zeros(n + 1, np.int32)
+    for state in range(n):
+        for arc in range(indptr[state], indptr[state + 1]):
+            if indices[arc] != state:
+                begin[state + 1] += 1
+                begin[indices[arc] + 1] += 1
+    for state in range(n):
+        begin[state + 1] += begin[state]
+    free = begin[:n].copy()
+    for state in range(n):
+        for arc in range(indptr[state], indptr[state + 1]):
+            other = indices[arc]
+            if other != state:
+                others[free[state]] = other
+                free[state] += 1
+                others[free[other]] = state
+                free[other] += 1
+    # Sort each row, and move it to the end of those before it without what it has twice.
+    at, first = 0, begin[0]
+    for state in range(n):
+        last = begin[state + 1]
+        _sort(others, first, last)
+        begin[state] = at
+        for k in range(first, last):
+            if k == first or others[k] != others[k - 1]:
+                others[at] = others[k]
+                at += 1
+        first = last
+    begin[n] = at
+    return begin
+
+
 def fill(indptr, indices, rank, order):
     """
     Return the chordal graph of a contraction order.
@@ -43,20 +109,48 @@ def fill(indptr, indices, rank, order):
     """
     n = order.size
     up_indptr = np.zeros(n + 1, np.int64)
-    heads = np.empty(max(16, 2 * indices.size), np.int32)
-    first_child = np.full(n, -1, np.int32)
-    next_child = np.full(n, -1, np.int32)
-    known = np.full(n, -1, np.int32)
-    at = 0
-    for v in range(n):
+    first_child, next_child, known = (np.full(n, -1, np.int32) for _ in range(3))
+    # More than the states of a city by car need (3.2 times): memory that is not written to is not used.
+    up_heads = np.empty(max(16, 4 * indices.size), np.int32)
+    v = 0
+    while (v := _fill(indptr, indices, rank, order, v, up_indptr, up_heads, first_child, next_child, known)) < n:
+        # Not copied: in a large network these arrays are most of the memory.
+        up_heads.resize(up_heads.size * 5 // 4 + n, refcheck=False)
+    up_heads.resize(int(up_indptr[-1]), refcheck=False)
+    return up_indptr, up_heads
+
+
+@kernel
+def _fill(indptr, indices, rank, order, first, up_indptr, heads, first_child, next_child, known):
+    """
+    Write the rows of `fill` from a vertex on, and return the one whose row might have no room, or the end.
+
+    Parameters
+    ----------
+    indptr, indices, rank, order
+        As in `fill`.
+    first : int
+        Rank of the first vertex.
+    up_indptr : int64 array of shape (n + 1,)
+        Overwritten from ``first + 1`` on.
+    heads : int32 array
+        Overwritten from ``up_indptr[first]`` on.
+    first_child, next_child, known : int32 arrays of shape (n,)
+        -1 before the first call, and what the call before has left.
+    """
+    n = order.size
+    at = up_indptr[first]
+    for v in range(first, n):
+        vertex = order[v]
+        most = np.int64(indptr[vertex + 1] - indptr[vertex])
+        child = first_child[v]
+        while child >= 0:
+            most += up_indptr[child + 1] - up_indptr[child]
+            child = next_child[child]
+        if at + min(most, n - v) > heads.size:
+            return v
         begin = at
         known[v] = v
-        if at + n > heads.size:
-            longer = np.empty(2 * heads.size + n, np.int32)
-            for k in range(at):
-                longer[k] = heads[k]
-            heads = longer
-        vertex = order[v]
         for k in range(indptr[vertex], indptr[vertex + 1]):
             w = rank[indices[k]]
             if w > v and known[w] != v:
@@ -73,16 +167,12 @@ def fill(indptr, indices, rank, order):
                     at += 1
             child = next_child[child]
         if at > begin:
+            _sort(heads, begin, at)
             parent = heads[begin]
-            for k in range(begin + 1, at):
-                parent = min(parent, heads[k])
             next_child[v] = first_child[parent]
             first_child[parent] = v
         up_indptr[v + 1] = at
-    # Transposing twice sorts the entries of each row.
-    in_indptr, in_tails = turned(up_indptr, heads[:at])
-    _, up_heads = turned(in_indptr, in_tails)
-    return up_indptr, up_heads
+    return n
 
 
 @kernel
@@ -108,45 +198,6 @@ def elimination_tree(up_indptr, up_heads):
     return parent
 
 
-@kernel
-def turned(indptr, indices):
-    """
-    Return the transposed CSR.
-
-    Parameters
-    ----------
-    indptr : int64 array of shape (n + 1,)
-    indices : int32 array
-
-    Returns
-    -------
-    turned_indptr, turned_indices : int64 and int32 arrays
-        The entries of each row ascend.
-    """
-    turned_indptr = _turned_indptr(indptr, indices)
-    turned_indices = np.empty(indices.size, np.int32)
-    free = turned_indptr[:-1].copy()
-    for v in range(indptr.size - 1):
-        for k in range(indptr[v], indptr[v + 1]):
-            w = indices[k]
-            turned_indices[free[w]] = v
-            free[w] += 1
-    return turned_indptr, turned_indices
-
-
-@kernel
-def _turned_indptr(indptr, indices):
-    """Return the begin of each row of the transposed CSR."""
-    n = indptr.size - 1
-    turned_indptr = np.zeros(n + 1, np.int64)
-    for k in range(indices.size):
-        turned_indptr[indices[k] + 1] += 1
-    for v in range(n):
-        turned_indptr[v + 1] += turned_indptr[v]
-    return turned_indptr
-
-
-@kernel
 def slots_of_arcs(indptr, indices, rank, up_indptr, up_heads):
     """
     Return the slot of the chordal graph that the weight of each arc belongs to.
@@ -160,11 +211,18 @@ def slots_of_arcs(indptr, indices, rank, up_indptr, up_heads):
 
     Returns
     -------
-    int64 array of shape (n_arcs,)
+    int32 array of shape (n_arcs,), int64 if there are more than a thousand million pairs
         ``2 * pair`` for arcs upwards, ``2 * pair + 1`` for arcs downwards, where `pair` is a position in `up_heads`; -1
         for loops.
     """
-    slots = np.empty(indices.size, np.int64)
+    slots = np.empty(indices.size, np.int32 if 2 * up_heads.size <= np.iinfo(np.int32).max else np.int64)
+    _write_slots(indptr, indices, rank, up_indptr, up_heads, slots)
+    return slots
+
+
+@kernel
+def _write_slots(indptr, indices, rank, up_indptr, up_heads, slots):
+    """Write the slots of `slots_of_arcs`."""
     for state in range(indptr.size - 1):
         v = rank[state]
         for arc in range(indptr[state], indptr[state + 1]):
@@ -181,4 +239,3 @@ def slots_of_arcs(indptr, indices, rank, up_indptr, up_heads):
                 else:
                     last = middle
             slots[arc] = 2 * first + (1 if v > w else 0)
-    return slots

@@ -27,7 +27,8 @@ from traveltime_lab.kernels.records import Arcs
 from traveltime_lab.kernels.unreached import UNREACHED
 
 #: Directions in which the arc of a pair is needed, as bits.
-_UP, _DOWN, _BOTH = np.uint8(1), np.uint8(2), np.uint8(3)
+_UP, _DOWN = np.uint8(1), np.uint8(2)
+_FAR = np.uint64(UNREACHED)
 #: Vertices from which several threads are worth it (assumed: fewer take some milliseconds).
 _MANY = 20_000
 
@@ -39,13 +40,14 @@ def customize(
     up_heads: Any,
     side_by_side: Callable[[Sequence[Callable[[], None]]], object],
     n_threads: int = 1,
+    after_weights: Callable[[], object] | None = None,
 ) -> tuple[Arcs, Arcs]:
     """
     Return the labels of a hierarchy, without the arcs that no shortest path needs.
 
     Parameters
     ----------
-    slots : int64 array of shape (n_arcs,)
+    slots : int32 or int64 array of shape (n_arcs,)
         From `traveltime_lab.kernels.street.contraction.slots_of_arcs`.
     weights : int64 array of shape (n_arcs,)
         Labels, non-negative.
@@ -55,6 +57,8 @@ def customize(
         Runs functions in parallel.
     n_threads : int, default 1
         Number of threads; labels do not depend on it.
+    after_weights : callable, optional
+        Called when `slots` and `weights` are not needed any more.
 
     Returns
     -------
@@ -66,24 +70,28 @@ def customize(
     part_of = divide(up_indptr, up_heads, n_parts)
     order = np.argsort(part_of, kind="stable").astype(np.int32)
     *parts, top = np.split(order, np.searchsorted(part_of[order], np.arange(1, n_parts + 1)))
-    up, down = (np.full(m, UNREACHED, np.int64) for _ in range(2))
+    # Without a sign, so that the sum of two labels with one more bit each fits into 64 bits.
+    up, down = (np.full(m, _FAR, np.uint64) for _ in range(2))
     put_weights(slots, weights, up, down)
+    if after_weights is not None:
+        after_weights()
+    graph = up_indptr, up_heads, up, down
     waiting, following, pair_of = np.full(n, -1, np.int32), np.empty(n, np.int32), up_indptr[:n].copy()
     wait_for = waiting, following, pair_of
-    side_by_side([partial(relax_lower, part, part_of, up_indptr, up_heads, up, down, *wait_for) for part in parts])
+    side_by_side([partial(relax_lower, part, part_of, *graph, *wait_for) for part in parts])
     wait_for_top(part_of, n_parts, up_indptr, up_heads, *wait_for)
-    relax_lower(top, part_of, up_indptr, up_heads, up, down, *wait_for)
-    needs = np.full(m, _BOTH)
-    relax_others(top, up_indptr, up_heads, up, down, needs)
-    side_by_side([partial(relax_others, part, up_indptr, up_heads, up, down, needs) for part in parts])
-    # One after the other, and not copied: in a large network these arrays are most of the memory.
+    relax_lower(top, part_of, *graph, *wait_for)
+    needs = np.empty(m, np.uint8)
+    relax_others(top, top[:0], *graph, needs, following, pair_of)
+    side_by_side([partial(relax_others, part, top, *graph, needs, following, pair_of) for part in parts])
     made = []
-    for labels, needed in ((up, _UP), (down, _DOWN)):
-        heads = np.empty(m, np.int32)
-        indptr = keep(up_indptr, up_heads, needs, needed, labels, heads)
-        for array in (labels, heads):
-            array.resize(int(indptr[-1]), refcheck=False)
-        made.append(Arcs(indptr, heads, labels))
+    for labels, direction in ((up, _UP), (down, _DOWN)):
+        indptr = rows_left(up_indptr, needs, direction, labels)
+        # Not copied, and before there are more: in a large network these arrays are most of the memory.
+        labels.resize(int(indptr[-1]), refcheck=False)
+        heads = np.empty(labels.size, np.int32)
+        heads_left(up_heads, needs, direction, heads)
+        made.append(Arcs(indptr, heads, labels.view(np.int64)))
     return made[0], made[1]
 
 
@@ -129,21 +137,21 @@ def divide(up_indptr, up_heads, n_parts):
 @kernel
 def put_weights(slots, weights, up, down):
     """
-    Write the smallest weight of each slot into the labels, which are `UNREACHED` before.
+    Write the smallest weight of each slot into the labels, which are `_FAR` before.
 
     Parameters
     ----------
     slots, weights
         As in `customize`.
-    up, down : int64 arrays of shape (n_pairs,)
+    up, down : uint64 arrays of shape (n_pairs,)
     """
     for arc in range(slots.size):
         slot = slots[arc]
         if slot >= 0:
             if slot & 1 == 0:
-                up[slot >> 1] = min(up[slot >> 1], weights[arc])
+                up[slot >> 1] = min(up[slot >> 1], np.uint64(weights[arc]))
             else:
-                down[slot >> 1] = min(down[slot >> 1], weights[arc])
+                down[slot >> 1] = min(down[slot >> 1], np.uint64(weights[arc]))
 
 
 @kernel
@@ -162,7 +170,7 @@ def relax_lower(vertices, part_of, up_indptr, up_heads, up, down, waiting, follo
         From `divide`.
     up_indptr, up_heads
         As in `customize`.
-    up, down : int64 arrays of shape (n_pairs,)
+    up, down : uint64 arrays of shape (n_pairs,)
         From `put_weights`; lowered in place.
     waiting : int32 array of shape (n,)
         The first vertex that waits at each one, -1 for none.
@@ -171,31 +179,42 @@ def relax_lower(vertices, part_of, up_indptr, up_heads, up, down, waiting, follo
     pair_of : int64 array of shape (n,)
         The pair of each vertex and the one where it waits, or would wait; the end of its row after the last.
     """
-    pair_to = np.full(part_of.size, -1, np.int32)
+    # Labels of the row of one vertex, at its heads.
+    row_up, row_down = np.empty(part_of.size, np.uint64), np.empty(part_of.size, np.uint64)
     for u in vertices:
         part = part_of[u]
-        for pair in range(up_indptr[u], up_indptr[u + 1]):
-            pair_to[up_heads[pair]] = pair
+        first, end = up_indptr[u], up_indptr[u + 1]
+        for pair in range(first, end):
+            w = up_heads[pair]
+            row_up[w], row_down[w] = up[pair], down[pair]
         v = waiting[u]
         while v >= 0:
             then = following[v]
             below, last = pair_of[v], up_indptr[v + 1]
             to_v, from_v = down[below], up[below]
             # Heads ascend, so the entries after u in the row of v rank higher than u.
-            if to_v < UNREACHED:
+            if to_v < _FAR and from_v < _FAR:
                 for pair in range(below + 1, last):
-                    mine = pair_to[up_heads[pair]]
-                    up[mine] = min(up[mine], to_v + up[pair])
-            if from_v < UNREACHED:
+                    w = up_heads[pair]
+                    row_up[w] = min(row_up[w], to_v + up[pair])
+                    row_down[w] = min(row_down[w], down[pair] + from_v)
+            elif to_v < _FAR:
                 for pair in range(below + 1, last):
-                    mine = pair_to[up_heads[pair]]
-                    down[mine] = min(down[mine], down[pair] + from_v)
+                    w = up_heads[pair]
+                    row_up[w] = min(row_up[w], to_v + up[pair])
+            elif from_v < _FAR:
+                for pair in range(below + 1, last):
+                    w = up_heads[pair]
+                    row_down[w] = min(row_down[w], down[pair] + from_v)
             pair_of[v] = below + 1
             if below + 1 < last:
                 _wait(v, up_heads[below + 1], part, part_of, waiting, following)
             v = then
-        if up_indptr[u] < up_indptr[u + 1]:
-            _wait(u, up_heads[up_indptr[u]], part, part_of, waiting, following)
+        for pair in range(first, end):
+            w = up_heads[pair]
+            up[pair], down[pair] = row_up[w], row_down[w]
+        if first < end:
+            _wait(u, up_heads[first], part, part_of, waiting, following)
 
 
 @kernel
@@ -215,80 +234,132 @@ def wait_for_top(part_of, top, up_indptr, up_heads, waiting, following, pair_of)
 
 
 @kernel
-def relax_others(vertices, up_indptr, up_heads, up, down, needs):
+def relax_others(vertices, above, up_indptr, up_heads, up, down, needs, following, pair_of):
     """
     Relax the triangles of vertices through others, and find the arcs that a path through a third vertex replaces.
 
+    From the top down, so that pairs of higher-ranked vertices have their final labels already. A path through a third
+    vertex replaces an arc only if its other arc has a positive label. Otherwise two arcs could replace each other.
+
     Parameters
     ----------
-    vertices : int32 array
-        In increasing order; the vertices above them in the elimination tree are among them, or done.
+    vertices, above : int32 arrays
+        In increasing order. The vertices above the first ones in the elimination tree are among them or `above`, the
+        rows of which are final.
     up_indptr, up_heads
         As in `customize`.
-    up, down : int64 arrays of shape (n_pairs,)
+    up, down : uint64 arrays of shape (n_pairs,)
         From `relax_lower`; lowered in place.
     needs : uint8 array of shape (n_pairs,)
-        `_BOTH`; lowered to the directions in which the arc is needed. Those of unreached arcs mean nothing.
+        Overwritten with the directions in which the arc is needed. Those of unreached arcs mean nothing.
+    following, pair_of
+        As in `relax_lower`, but from the highest neighbour down; overwritten at `vertices`.
+
+    Notes
+    -----
+    Until their rows are final, labels have one more bit below the others: 1 for the label of the arc, 0 for that of a
+    path. So the lesser one of two is that of the path if both are as short, and no comparison needs a branch. The sum
+    of two such labels has 64 bits.
     """
-    # Sums of two labels are less than 2**64: as numbers without a sign, those of unreached ones compare well, too, and
-    # no branch depends on a label.
-    up, down = up.view(np.uint64), down.view(np.uint64)
-    unreached = np.uint64(UNREACHED)
-    # From the top down, so that pairs of higher-ranked vertices have their final labels already. A path through a third
-    # vertex replaces an arc only if its other arc has a positive label. Otherwise two arcs could replace each other.
-    for x in vertices[::-1]:
-        last = up_indptr[x + 1]
-        for xy in range(up_indptr[x], last - 1):
-            yz = up_indptr[up_heads[xy]]
-            up_xy, down_xy, needs_xy = up[xy], down[xy], needs[xy]
-            for xz in range(xy + 1, last):
-                # The higher-ranked neighbours of x are neighbours of each other, and rows ascend.
-                while up_heads[yz] != up_heads[xz]:
-                    yz += 1
-                up_yz = up[yz] if up[yz] > 0 else unreached
-                down_yz = down[yz] if down[yz] > 0 else unreached
-                up_xz, down_xz = up[xz], down[xz]
-                way = up_xz + down_yz
-                needs_xy &= ~np.uint8(way <= up_xy)
-                up_xy = min(up_xy, way)
-                way = up_yz + down_xz
-                needs_xy &= ~np.uint8(np.uint8(way <= down_xy) << 1)
-                down_xy = min(down_xy, way)
-                way_up, way_down = up_xy + up_yz, down_yz + down_xy
-                up[xz], down[xz] = min(up_xz, way_up), min(down_xz, way_down)
-                needs[xz] &= ~np.uint8(np.uint8(way_up <= up_xz) | np.uint8(np.uint8(way_down <= down_xz) << 1))
-            up[xy], down[xy], needs[xy] = up_xy, down_xy, needs_xy
+    n = up_indptr.size - 1
+    one = np.uint64(1)
+    none = np.uint64(UNREACHED - 1) << one
+    row_up, row_down = np.empty(n, np.uint64), np.empty(n, np.uint64)
+    # Of its own, as vertices of several parts wait at the same ones above them.
+    waiting = np.full(n, -1, np.int32)
+    for v in vertices:
+        for pair in range(up_indptr[v], up_indptr[v + 1]):
+            up[pair] = min(up[pair] << one, none) | one
+            down[pair] = min(down[pair] << one, none) | one
+        pair_of[v] = up_indptr[v + 1] - 1
+        if pair_of[v] >= up_indptr[v]:
+            higher = up_heads[pair_of[v]]
+            following[v] = waiting[higher]
+            waiting[higher] = v
+    for y in above[::-1]:
+        if waiting[y] < 0:
+            continue
+        for yz in range(up_indptr[y], up_indptr[y + 1]):
+            z = up_heads[yz]
+            row_up[z] = min(up[yz] << one, none) if up[yz] > 0 else none
+            row_down[z] = min(down[yz] << one, none) if down[yz] > 0 else none
+        _relax_others_of(y, up_indptr, up_heads, up, down, waiting, following, pair_of, row_up, row_down)
+    for y in vertices[::-1]:
+        for yz in range(up_indptr[y], up_indptr[y + 1]):
+            needs[yz] = (up[yz] & one) * _UP + (down[yz] & one) * _DOWN
+            to_z, from_z = up[yz] & ~one, down[yz] & ~one
+            up[yz] = to_z >> one if to_z < none else _FAR
+            down[yz] = from_z >> one if from_z < none else _FAR
+            z = up_heads[yz]
+            row_up[z], row_down[z] = to_z if to_z > 0 else none, from_z if from_z > 0 else none
+        _relax_others_of(y, up_indptr, up_heads, up, down, waiting, following, pair_of, row_up, row_down)
 
 
 @kernel
-def keep(up_indptr, up_heads, needs, needed, labels, heads):
+def _relax_others_of(y, up_indptr, up_heads, up, down, waiting, following, pair_of, row_up, row_down):
+    """Relax the triangles of the vertices that wait at `y`, whose labels are at its heads in `row_up`, `row_down`."""
+    one = np.uint64(1)
+    x = waiting[y]
+    while x >= 0:
+        then = following[x]
+        xy = pair_of[x]
+        least_up, least_down = up[xy], down[xy]
+        to_y, from_y = least_up & ~one, least_down & ~one
+        # Heads ascend, so the entries after y in the row of x are in the row of y, too.
+        for xz in range(xy + 1, up_indptr[x + 1]):
+            z = up_heads[xz]
+            to_z, from_z, to_here, from_here = row_up[z], row_down[z], up[xz], down[xz]
+            least_up = min(least_up, (to_here & ~one) + from_z)
+            least_down = min(least_down, (from_here & ~one) + to_z)
+            up[xz] = min(to_here, to_y + to_z)
+            down[xz] = min(from_here, from_y + from_z)
+        up[xy], down[xy] = least_up, least_down
+        if xy > up_indptr[x]:
+            pair_of[x] = xy - 1
+            lower = up_heads[xy - 1]
+            following[x] = waiting[lower]
+            waiting[lower] = x
+        x = then
+
+
+@kernel
+def rows_left(up_indptr, needs, direction, labels):
     """
-    Move the arcs of one direction that are needed to the beginning, and return where those of each vertex begin.
+    Move the labels of the arcs that are needed in one direction to the begin.
 
     Parameters
     ----------
-    up_indptr, up_heads
+    up_indptr
         As in `customize`.
     needs : uint8 array of shape (n_pairs,)
-        From `relax_others`.
-    needed : {_UP, _DOWN}
-        The direction.
-    labels : int64 array of shape (n_pairs,)
-        Overwritten with the labels of the arcs.
-    heads : int32 array of shape (n_pairs,)
-        Overwritten with their higher-ranked vertices.
+        From `relax_others`. Arcs that lead nowhere lose the direction, too.
+    direction : {_UP, _DOWN}
+    labels : uint64 array of shape (n_pairs,)
+        Overwritten.
 
     Returns
     -------
     int64 array of shape (n + 1,)
+        Where the arcs of each vertex begin.
     """
     indptr = np.zeros(up_indptr.size, np.int64)
     at = 0
     for v in range(up_indptr.size - 1):
         for pair in range(up_indptr[v], up_indptr[v + 1]):
-            if needs[pair] & needed and labels[pair] < UNREACHED:
-                heads[at] = up_heads[pair]
+            if labels[pair] >= _FAR:
+                needs[pair] &= ~direction
+            elif needs[pair] & direction:
                 labels[at] = labels[pair]
                 at += 1
         indptr[v + 1] = at
     return indptr
+
+
+@kernel
+def heads_left(up_heads, needs, direction, heads):
+    """Write the higher-ranked vertices of the arcs of `rows_left` to `heads`."""
+    at = 0
+    for pair in range(up_heads.size):
+        if needs[pair] & direction:
+            heads[at] = up_heads[pair]
+            at += 1

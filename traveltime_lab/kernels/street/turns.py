@@ -71,7 +71,7 @@ def turn_arcs(junctions, costs):
     -------
     source, target : int32 arrays of shape (n_turns,)
         Directed edges before and after the turn, sorted by source.
-    extra_ms : int64 array of shape (n_turns,)
+    extra_ms : int32 array of shape (n_turns,)
         Milliseconds that the turn adds.
 
     Notes
@@ -90,7 +90,7 @@ def turn_arcs(junctions, costs):
         total += max(1, out_indptr[head + 1] - out_indptr[head])
     source = np.empty(total, np.int32)
     target = np.empty(total, np.int32)
-    extra_ms = np.empty(total, np.int64)
+    extra_ms = np.empty(total, np.int32)
     n = 0
     is_out = np.zeros(edge_head.size, np.bool_)
     for i in range(out_edges.size):

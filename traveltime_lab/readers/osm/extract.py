@@ -16,9 +16,10 @@ from __future__ import annotations
 import mmap
 import os
 import shutil
+from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeVar
@@ -40,7 +41,7 @@ _LOCATION = np.dtype([("id", "<i8"), ("x", "<i4"), ("y", "<i4")])
 _OBJECTS = osmium.osm.NODE | osmium.osm.WAY | osmium.osm.RELATION
 _DELETED = " dD "  # tags have no spaces in OPL
 _PER_DEGREE = 10_000_000  # the index stores coordinates as integers
-_REFS_PER_CHUNK = 2_000_000
+_REFS_PER_CHUNK = 500_000
 #: libosmium's filter of ids has bits for ranges of ids of this size, in blocks of this number of bytes, and 8 bytes for
 #: each range up to the highest. The most that it may take, besides a multiple of the size of the file.
 _IDS_SHIFT, _RANGE_BYTES, _FILTER_BYTES, _FILTER_SHARE = 25, 1 << 22, 1 << 26, 16
@@ -61,6 +62,10 @@ class Ways:
         indptr = indptr_of(lengths)
         take = np.repeat(self.indptr[rows] - indptr[:-1], lengths) + np.arange(indptr[-1])
         return Ways(self.osm_id[rows], [self.tags[row] for row in rows.tolist()], indptr, self.refs[take])
+
+    def without_tags(self) -> Ways:
+        """Return the ways without their tags, which are most of the memory of a large file."""
+        return replace(self, tags=[])
 
 
 class Relation(NamedTuple):
@@ -260,9 +265,8 @@ class OsmFile:
 
     def ways(self, *filters: Any, only: Collection[int] | None = None) -> Ways:
         """Return the ways that pass all of the given filters (`osmium.filter`), or those of them with some ids."""
-        osm_id: list[int] = []
+        osm_id, counts = array("q"), array("q")
         tags: list[str] = []
-        counts: list[int] = []
         chunks: list[Int64Array] = []
         pending: list[str] = []
         n_pending = 0

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 import os
+from array import array
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -272,22 +273,20 @@ def _read_streets(file: OsmFile, multipolygons: Sequence[Relation], ferry_relati
     outlines = _pedestrian_outlines(file, multipolygons, known=known)
     known.update(outlines.osm_id.tolist())
     crossings, at_shore = untagged_ferries(file, ferry_relations, known=known)
+    del known
     ways = joined_ways(ways, outlines, crossings)
     uses: dict[WayUse, int] = {}
     use_by_tags: dict[tuple[str, ...], int] = {}
     raised: set[tuple[str, ...]] = set()
-    off_ground: list[bool] = []
-    has_surface: list[bool] = []
-    row_of_tags: list[int] = []
+    # Numbers of ways in arrays: lists of Python objects would have five times the memory.
+    off_ground, has_surface, row_of_tags = bytearray(), bytearray(), array("i")
     rows: dict[tuple[str, ...], int] = {}
     stress_codes: list[tuple[int, ...]] = []
     obstacles: list[int] = []
     avoid: list[int] = []
     ferry_uses: set[int] = set()
     names = {"": 0}
-    kept_rows: list[int] = []
-    use: list[int] = []
-    name: list[int] = []
+    kept_rows, use, name = array("q"), array("i"), array("i")
     ferries: dict[int, tuple[int, dict[str, str]]] = {}
     n_read = 0
     for row, text in enumerate(ways.tags):
@@ -334,9 +333,9 @@ def _read_streets(file: OsmFile, multipolygons: Sequence[Relation], ferry_relati
         row_of_tags.append(rows[every])
         has_surface.append(any(pair.startswith(_SURFACES) for pair in relevant))
         name.append(names.setdefault(label or number, len(names)))
-    every_tag = np.array(row_of_tags, np.int64)
+    every_tag = np.array(row_of_tags, np.int32)
     return _Streets(
-        ways.rows(np.array(kept_rows, np.int64)),
+        ways.rows(np.array(kept_rows, np.int64)).without_tags(),
         np.array(use, np.int32),
         np.array(off_ground, np.bool_),
         np.array(has_surface, np.bool_),
