@@ -18,6 +18,7 @@ import pytest
 
 import traveltime_lab as tl
 from tests.support import ROOT, worlds
+from tests.support.combinations import combined
 from tests.support.disk import size_limit
 from tests.support.osm_files import osm_xml
 from traveltime_lab import _files, cli
@@ -40,7 +41,10 @@ def network() -> Network:
     return worlds.world(corners, streets)
 
 
-@pytest.fixture(params=["network", "geojson", "parquet", "html", "png", "plot", "report"])
+WRITERS = ["network", "geojson", "parquet", "html", "png", "plot", "report"]
+
+
+@pytest.fixture(params=WRITERS)
 def writer(request: pytest.FixtureRequest, network: Network) -> Writer:
     """Everything that writes a file."""
     if request.param == "network":
@@ -68,7 +72,11 @@ def test_the_same_is_written_twice(writer: Writer, tmp_path: Path) -> None:
     assert one == two
 
 
-@pytest.mark.parametrize("kind", ["device", "pipe", "socket", "link to a pipe"])
+@pytest.mark.parametrize(
+    ("writer", "kind"),
+    combined(WRITERS, ["device", "pipe", "socket", "link to a pipe"], mark=pytest.mark.thorough),
+    indirect=["writer"],
+)
 def test_only_regular_files_are_replaced(writer: Writer, tmp_path: Path, kind: str) -> None:
     target = tmp_path / "target"
     with socket.socket(socket.AF_UNIX) as listener:

@@ -6,10 +6,10 @@ builtin error that a caller would expect: InputError and DataError are ValueErro
 FileNotFoundError, FileAccessError and ServiceError are OSErrors, MissingDependencyError is an ImportError and
 UnsupportedError a NotImplementedError. Anything else fails, and so does a call that takes too long.
 
-The tests draw 20,000 of all pairs of an argument and a value; three quarters are among the slow tests. The long run,
+The tests draw 20,000 of all pairs of an argument and a value; seven eighths are among the thorough tests. The long run,
 which a variable asks for, tries all of them first, and then values in several places at once::
 
-    TRAVELTIME_LAB_FUZZ_CASES=100000 python -m pytest -n auto -m "slow or not slow" tests/test_fuzz.py
+    TRAVELTIME_LAB_FUZZ_CASES=100000 python -m pytest -n auto -m "thorough or not thorough" tests/test_fuzz.py
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ from traveltime_lab.transit.timetable import ServiceWarning
 
 #: Calls of all functions together.
 CASES = int(os.environ.get("TRAVELTIME_LAB_FUZZ_CASES", "20000"))
-#: Tests of each function, so that processes share them; all but the first are slow tests.
-PARTS = 4
+#: Tests of each function, so that processes share them; all but the first are thorough tests.
+PARTS = 8
 #: Longest processor time of a call in seconds.
 PATIENCE_S = 20.0
 

@@ -174,16 +174,29 @@ def test_the_file_is_what_the_function_returns(
             kept = tl.receipt(tmp_path / f"result{ending}")
             assert (kept["function"], kept["answer"]) == (function, tl.receipt(expected)["answer"])
     assert cli.main(command(files, function, "--format", "csv")) == 0
-    text = capsys.readouterr().out
-    as_text = pd.read_csv(io.StringIO(text))
+    as_text = pd.read_csv(io.StringIO(capsys.readouterr().out))
     assert len(as_text) == len(expected)
     is_points = (expected.geometry.geom_type == "Point").all()
     assert list(as_text)[-2:] == ["lng", "lat"] if is_points else list(as_text)[-1] == "geometry"
-    assert cli.main(command(files, function, "--out", str(tmp_path / "result.csv"))) == 0
-    assert (tmp_path / "result.csv").read_text("utf-8") == text
+
+
+@pytest.mark.parametrize("ending", ["csv", "geojson"])
+@pytest.mark.parametrize(
+    "function",
+    [
+        name if name in ("distance_map", "snap", "geocode") else pytest.param(name, marks=pytest.mark.thorough)
+        for name in ASKED
+    ],
+)
+def test_what_is_printed_is_what_is_written(
+    function: str, ending: str, files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Tables of areas, of points and without an index; all commands write by the same function."""
+    out = tmp_path / f"result.{ending}"
+    assert cli.main(command(files, function, "--out", str(out))) == 0
     capsys.readouterr()
-    assert cli.main(command(files, function, "--format", "geojson")) == 0
-    assert capsys.readouterr().out.encode() == (tmp_path / "result.geojson").read_bytes()
+    assert cli.main(command(files, function, "--format", ending)) == 0
+    assert capsys.readouterr().out.encode() == out.read_bytes()
 
 
 def test_explain(porto_alegre: Network, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,6 +12,7 @@ import pytest
 import shapely
 
 import traveltime_lab as tl
+from tests.support.combinations import combined
 from traveltime_lab import cli
 from traveltime_lab.commands import tables
 from traveltime_lab.network.network import Network
@@ -36,8 +37,15 @@ def points(path: Path, column: str) -> Path:
     return path
 
 
-@pytest.mark.parametrize("column", ["fid", "FID", "geom", "Geom", "lng", "LAT", "Name", "geometry_", "id"])
-@pytest.mark.parametrize("ending", [".gpkg", ".csv", ".geojson", ".parquet"])
+@pytest.mark.parametrize(
+    ("column", "ending"),
+    combined(
+        ["fid", "FID", "geom", "Geom", "lng", "LAT", "Name", "geometry_", "id"],
+        [".gpkg", ".csv", ".geojson", ".parquet"],
+        times=2,
+        mark=pytest.mark.thorough,
+    ),
+)
 def test_labels_are_kept_whatever_their_column_is_called(column: str, ending: str, tmp_path: Path) -> None:
     source, out = points(tmp_path / "homes.csv", column), tmp_path / f"out{ending}"
     assert cli.main(["snap", "city.network", str(source), "--id", column, "--out", str(out)]) == 0

@@ -19,6 +19,7 @@ import pytest
 
 import traveltime_lab as tl
 from tests.support import ROOT
+from tests.support.combinations import combined
 from tests.support.disk import size_limit
 from tests.support.large_jobs import ON_FOOT, checksums, grid, points
 from traveltime_lab.jobs import folder as folders
@@ -159,8 +160,14 @@ def damage(folder: Path, how: str) -> None:
             )
 
 
-@pytest.mark.parametrize("how", ["truncated", "changed", "deleted", "n_rows", "left over", "list cut", "list odd"])
-@pytest.mark.parametrize("is_finished", [False, True])
+@pytest.mark.parametrize(
+    ("how", "is_finished"),
+    combined(
+        ["truncated", "changed", "deleted", "n_rows", "left over", "list cut", "list odd"],
+        [False, True],
+        mark=pytest.mark.thorough,
+    ),
+)
 def test_damage_is_found_and_mended(
     town: Network, whole: dict[str, str], tmp_path: Path, how: str, is_finished: bool
 ) -> None:

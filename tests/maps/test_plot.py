@@ -467,7 +467,11 @@ def test_ticks_of_scales_have_separators_and_no_powers_of_ten(helsinki: Network)
 
 
 @pytest.mark.parametrize(
-    "kind", ["points", "rings", "origins", "scale", "classes", "categories", "routes", "two", "report"]
+    "kind",
+    [
+        kind if kind in ("points", "classes", "two", "report") else pytest.param(kind, marks=pytest.mark.thorough)
+        for kind in ("points", "rings", "origins", "scale", "classes", "categories", "routes", "two", "report")
+    ],
 )
 def test_figures_can_be_pickled(helsinki: Network, kind: str) -> None:
     """And a copy draws the same, as one that a worker process returns."""

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 import traveltime_lab as tl
 from tests.network.test_saved_files import assert_refused
+from tests.support.combinations import combined
 from tests.support.oracles import random_points
 from tests.support.worlds import tables, towns, world
 from traveltime_lab import Transportation
@@ -93,8 +94,7 @@ def nothing_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, name, fail)
 
 
-@pytest.mark.parametrize("verify", [True, False])
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(("mode", "verify"), combined(MODES, [True, False], mark=pytest.mark.thorough))
 def test_the_same_answers(plain: Path, ready: Path, mode: str, verify: bool) -> None:
     before, after = tl.load_network(plain), tl.load_network(ready, verify=verify)
     assert after.prepared == MODES

@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pytest
 
+from tests.support.combinations import combined
 from tests.support.feeds import feed
 from tests.support.osm_files import osm_xml
 from traveltime_lab import build_network, geocode, load_network
@@ -129,8 +130,8 @@ def built_with(folder, *feeds, **options):
 
 
 @pytest.mark.parametrize(
-    ("zones", "trips", "zone", "warned"),
-    [
+    ("zones", "trips", "zone", "warned", "n_files"),
+    combined([
         (["Europe/Malta"], [1], "Europe/Malta", []),
         (["Europe/Rome"], [1], "Europe/Rome", []),  # another name, the same clock
         (["MET"], [1], "MET", []),  # an alias of Europe/Brussels
@@ -143,9 +144,8 @@ def built_with(folder, *feeds, **options):
             ["Europe/London", "Europe/Malta"], [2, 1], "Europe/London",
             ["Europe/London (2 trips), Europe/Malta (1 trips)", "clocks differ by -1 hours"],
         ),
-    ],
+    ], [1, 2], mark=pytest.mark.thorough),
 )  # fmt: skip
-@pytest.mark.parametrize("n_files", [1, 2])
 def test_the_zone_of_the_feeds_comes_first(tmp_path, zones, trips, zone, warned, n_files):
     """One feed with several agencies, and a feed of each."""
     if n_files == 1:

@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 
 from tests.support import oracles_realtime as twin
+from tests.support.combinations import combined
 from tests.support.feeds import check_invariants, runs_of
 from traveltime_lab.readers.gtfs.feed import read_timetable
 from traveltime_lab.realtime.archives.archive import read_archive
@@ -97,7 +98,9 @@ def is_plain(update: dict[str, Any]) -> bool:
     return times == sorted(times)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize(
+    "seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.thorough) for seed in range(4, 10))]
+)
 def test_the_last_words_of_snapshots_are_live_updates(seed: int, tmp_path: Path) -> None:
     dice = random.Random(seed)
     tables = twin.random_feed(dice)
@@ -228,8 +231,9 @@ def compare(seed: int, gaps: str, unobserved: str, folder: Path) -> Counter[str]
     return counts
 
 
-@pytest.mark.parametrize("gaps", ["interpolate", "planned", "drop"])
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize(
+    ("gaps", "seed"), combined(["interpolate", "planned", "drop"], range(5), times=2, mark=pytest.mark.thorough)
+)
 def test_equals_a_feed_edited_by_hand(seed: int, gaps: str, tmp_path: Path) -> None:
     compare(seed, gaps, "planned", tmp_path)
 

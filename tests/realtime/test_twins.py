@@ -67,7 +67,9 @@ def compare(
     return report, n
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize(
+    "seed", [*range(10), *(pytest.param(seed, marks=pytest.mark.thorough) for seed in range(10, 30))]
+)
 def test_equals_a_feed_edited_by_hand(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # As with large arrays.
     monkeypatch.setattr(growing, "LEAST_BYTES", 1)

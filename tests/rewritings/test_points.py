@@ -14,6 +14,7 @@ import shapely
 
 import traveltime_lab as tl
 from tests.support import questions
+from tests.support.combinations import combined
 from tests.support.questions import assert_same
 
 #: Points in another form, and for each label of an answer that of the point that it is about.
@@ -170,10 +171,7 @@ FORMS |= {
 }
 
 
-CASES = [(form, question) for form in FORMS for question in QUESTIONS]
-
-
-@pytest.mark.parametrize(("form", "question"), CASES, ids=[f"{form}-{question}" for form, question in CASES])
+@pytest.mark.parametrize(("form", "question"), combined(FORMS, QUESTIONS, mark=pytest.mark.thorough))
 def test_forms_of_points(asked: Asked, form: str, question: str) -> None:
     starts, start = FORMS[form](asked.starts)
     ends, end = FORMS[form](asked.ends)

@@ -16,6 +16,7 @@ import pytest
 import traveltime_lab as tl
 from tests.support import gtfs_rewritings as gtfs
 from tests.support import questions, towns, worlds
+from tests.support.combinations import combined
 from tests.support.questions import assert_same
 
 
@@ -124,7 +125,7 @@ def town(tmp_path_factory: pytest.TempPathFactory) -> City:
     return City(worlds.tables(nodes, streets), feed, folder, "2026-03-03", "UTC", n_places=14)
 
 
-@cases
+@pytest.mark.parametrize(("form", "question"), combined(FORMS, QUESTIONS, mark=pytest.mark.thorough))
 def test_town(town: City, form: str, question: str) -> None:
     town.check(form, question)
 

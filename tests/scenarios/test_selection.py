@@ -14,6 +14,7 @@ from pyproj import Transformer
 
 import traveltime_lab as tl
 from tests.support import worlds
+from tests.support.combinations import combined
 from traveltime_lab.scenarios.file import from_json, to_json
 
 PLACE = (-51.2278, -30.0276)
@@ -137,8 +138,12 @@ def beside_by_hand(network: tl.Network, own: set[int], metres: float) -> tuple[s
     return surely, perhaps
 
 
-@pytest.mark.parametrize("metres", [5.0, 20.0])
-@pytest.mark.parametrize(("city", "name"), [("helsinki", "Pitkäsilta"), ("porto_alegre", "Viaduto São Jorge")])
+@pytest.mark.parametrize(
+    ("city", "name", "metres"),
+    combined(
+        [("helsinki", "Pitkäsilta"), ("porto_alegre", "Viaduto São Jorge")], [5.0, 20.0], mark=pytest.mark.thorough
+    ),
+)
 def test_what_runs_beside_a_bridge(city: str, name: str, metres: float, request: pytest.FixtureRequest) -> None:
     network = request.getfixturevalue(city)
     modes = ("walking", "cycling", "driving")

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 import traveltime_lab as tl
 from tests.support import oracles_accessibility as twin
+from tests.support.combinations import combined
 from tests.support.large_jobs import HOW, Strange
 from tests.support.towns import blocks
 from tests.support.worlds import at
@@ -331,8 +332,7 @@ def plain_table(
     return table[column] if isinstance(table.columns, pd.MultiIndex) else table
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("size", [None, 3, 40])
+@pytest.mark.parametrize(("way", "size"), combined(WAYS, [None, 3, 40], mark=pytest.mark.thorough))
 def test_a_matrix_and_arithmetic(
     town: tl.Network, homes: Any, sites: Any, way: str, size: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

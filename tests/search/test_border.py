@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 import warnings
 from collections.abc import Callable
@@ -20,6 +21,7 @@ from hypothesis import strategies as st
 
 import traveltime_lab as tl
 from tests.support import oracle_border
+from tests.support.combinations import combined
 from tests.support.feeds import feed
 from tests.support.osm_files import osm_xml
 from traveltime_lab.crs import LocalFrame
@@ -87,6 +89,12 @@ def town(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@functools.lru_cache(maxsize=8)
+def part_of(town: Path, box: Bounds, *, has_buses: bool) -> Network:
+    """Return a part that tests share, which change nothing of it: tests of the same examples draw the same boxes."""
+    return built(town, box, has_buses=has_buses)
+
+
 def built(town: Path, bounds: Any = None, *, has_buses: bool = False) -> Network:
     return tl.build_network(town / "town.osm", gtfs=town / "feed.zip" if has_buses else (), bounds=bounds)
 
@@ -97,10 +105,12 @@ def whole(town: Path) -> Network:
 
 
 @pytest.fixture(scope="module")
-def searched(whole: Network) -> Callable[[Network], Network]:
+def searched(town: Path, whole: Network) -> Callable[..., Network]:
     """A function that has a part of the town searched on the grid of the whole, so that areas can be compared."""
 
-    def on_the_same_grid(part: Network) -> Network:
+    @functools.lru_cache(maxsize=8)
+    def on_the_same_grid(box: Bounds, *, has_buses: bool = False) -> Network:
+        part = built(town, box, has_buses=has_buses)
         part.streets.frame = whole.streets.frame
         return part
 
@@ -116,11 +126,11 @@ def flags(table: pd.DataFrame) -> list[bool]:
 boxes = st.tuples(*[st.integers(0, 8)] * 2, *[st.integers(20, SIDE)] * 2).map(
     lambda sides: (*place(sides[0] - 0.3, sides[1] - 0.3), *place(sides[2] - 0.7, sides[3] - 0.7))
 )
+ENDS = ["departure_time", "arrival_time"]
 MODES = [("walking", 300), ("cycling", 90), ("driving", 60), ("public_transport", 420)]
 
 
-@pytest.mark.parametrize(("mode", "limit"), MODES)
-@pytest.mark.parametrize("end", ["departure_time", "arrival_time"])
+@pytest.mark.parametrize(("mode", "limit", "end"), combined(MODES, ENDS, mark=pytest.mark.thorough))
 @settings(max_examples=4, phases=[Phase.generate])
 @given(box=boxes, seed=st.integers(0, 99))
 def test_areas_that_differ_are_flagged(
@@ -129,7 +139,7 @@ def test_areas_that_differ_are_flagged(
     dice = np.random.default_rng(seed)
     points = gpd.GeoSeries.from_xy(dice.uniform(box[0], box[2], 12), dice.uniform(box[1], box[3], 12), crs=4326)
     asked = {"travel_time": limit, "transportation": mode, end: MORNING, "remove_water_bodies": False}
-    part = searched(built(town, box, has_buses=mode == "public_transport"))
+    part = searched(box, has_buses=mode == "public_transport")
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         found = tl.time_map(part, points, **asked)
@@ -187,7 +197,7 @@ def test_areas_by_distance(town: Path, whole: Network, searched: Any, shortest: 
     dice = np.random.default_rng(3)
     points = gpd.GeoSeries.from_xy(dice.uniform(box[0], box[2], 30), dice.uniform(box[1], box[3], 30), crs=4326)
     asked = {"distance": 400, "transportation": "walking", "shortest": shortest, "remove_water_bodies": False}
-    found, expected = (tl.distance_map(each, points, **asked) for each in (searched(built(town, box)), whole))
+    found, expected = (tl.distance_map(each, points, **asked) for each in (searched(box), whole))
     differs = shapely.area(shapely.symmetric_difference(found.geometry, expected.geometry)) > NOISE
     assert differs.any()
     assert not (differs & ~np.array(flags(found))).any()
@@ -202,7 +212,7 @@ def test_travel_times_that_differ_are_flagged(town: Path, whole: Network, mode: 
     lng, lat = dice.uniform(box[0], box[2], 60), dice.uniform(box[1], box[3], 60)
     points = gpd.GeoSeries.from_xy(lng, lat, crs=4326)
     homes, shops = points.iloc[:30], points.iloc[30:]
-    part = built(town, box)
+    part = part_of(town, box, has_buses=False)
     found, expected = (
         tl.time_filter(
             each, homes, shops, travel_time=1200, transportation=mode, properties=["travel_time", "reaches_border"]
@@ -226,8 +236,9 @@ BY_TIMETABLE: list[tuple[dict[str, Any], list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("options", "columns"), BY_TIMETABLE, ids=lambda value: str(value))
-@pytest.mark.parametrize("end", ["departure_time", "arrival_time"])
+@pytest.mark.parametrize(
+    ("options", "columns", "end"), combined(BY_TIMETABLE, ENDS, mark=pytest.mark.thorough), ids=str
+)
 @settings(max_examples=4, phases=[Phase.generate])
 @given(box=boxes, seed=st.integers(0, 99))
 def test_trips_that_differ_are_flagged(
@@ -240,7 +251,7 @@ def test_trips_that_differ_are_flagged(
         "travel_time": 1500, "transportation": "public_transport", end: "2026-03-03T08:20",
         "properties": ["travel_time", "reaches_border"],
     } | options  # fmt: skip
-    part = built(town, box, has_buses=True)
+    part = part_of(town, box, has_buses=True)
     found, expected = (tl.time_filter(each, points.iloc[:12], points.iloc[12:], **asked) for each in (part, whole))
     rows = [table.assign(n=table.groupby(["origin", "destination"]).cumcount()) for table in (found, expected)]
     both = rows[0].merge(rows[1], on=["origin", "destination", "n"], how="outer", suffixes=("", "_whole"))
@@ -260,7 +271,7 @@ def test_flags_of_trips(town: Path, end: str, box: Bounds, seed: int) -> None:
     dice = np.random.default_rng(seed)
     lng, lat = dice.uniform(box[0], box[2], 24), dice.uniform(box[1], box[3], 24)
     points = gpd.GeoSeries.from_xy(lng, lat, crs=4326)
-    part, moment = built(town, box, has_buses=True), {end: "2026-03-03T08:20"}
+    part, moment = part_of(town, box, has_buses=True), {end: "2026-03-03T08:20"}
     query, _ = table_query(
         part, travel_time=1500, transportation="public_transport", form="pairs",
         properties=["travel_time", "reaches_border"], **moment,
@@ -293,8 +304,10 @@ def test_bounds_of_rides_are_those_of_the_streets_that_walks_use(porto_alegre: N
         assert (found > anywhere).any()
 
 
-@pytest.mark.parametrize(("mode", "limit"), [("public_transport", 900), ("driving+public_transport", 600)])
-@pytest.mark.parametrize("end", ["departure_time", "arrival_time"])
+@pytest.mark.parametrize(
+    ("mode", "limit", "end"),
+    combined([("public_transport", 900), ("driving+public_transport", 600)], ENDS, mark=pytest.mark.thorough),
+)
 @settings(max_examples=3, phases=[Phase.generate])
 @given(box=boxes, seed=st.integers(0, 99))
 def test_accessibility_that_differs_is_flagged(
@@ -304,7 +317,7 @@ def test_accessibility_that_differs_is_flagged(
     homes = gpd.GeoSeries.from_xy(dice.uniform(box[0], box[2], 12), dice.uniform(box[1], box[3], 12), crs=4326)
     shops = gpd.GeoSeries.from_xy(*(dice.uniform(0.5, place(SIDE, 0)[0], 60) for _ in range(2)), crs=4326)
     asked = {"travel_time": [limit // 2, limit], "transportation": mode, end: "2026-03-03T08:20"}
-    part = built(town, box, has_buses=True)
+    part = part_of(town, box, has_buses=True)
     found, expected = (tl.accessibility(each, homes, shops, **asked) for each in (part, whole))
     same = found["opportunities"] == expected["opportunities"]
     assert (same | np.array(flags(found))).all()

@@ -256,7 +256,10 @@ def test_ferries_are_legs_of_their_own(islands, mode, name, boarding_time):
 # Sums ----------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("mode", ["walking", "cycling", "driving", "driving+ferry"])
+@pytest.mark.parametrize(
+    "mode",
+    ["walking", "driving+ferry", *(pytest.param(mode, marks=pytest.mark.thorough) for mode in ("cycling", "driving"))],
+)
 def test_sums_are_those_of_time_filter_in_a_city(helsinki, mode):
     lng, lat = random_points(helsinki, 24, seed=3)
     points = gpd.GeoSeries.from_xy(lng, lat, crs="EPSG:4326")

@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 
 import traveltime_lab as tl
+from tests.support.combinations import combined
 from tests.support.towns import STREETS, timetable, two_feeds
 from tests.support.worlds import at
 from traveltime_lab.maps.widget import answers, choices
@@ -69,8 +70,9 @@ SEARCHES: dict[str, Callable[..., pd.DataFrame]] = {
 }
 
 
-@pytest.mark.parametrize("name", SEARCHES)
-@pytest.mark.parametrize("moment", ["departure_time", "arrival_time"])
+@pytest.mark.parametrize(
+    ("name", "moment"), combined(SEARCHES, ["departure_time", "arrival_time"], mark=pytest.mark.thorough)
+)
 def test_results_and_receipts_have_the_date(network: tl.Network, before: tl.Network, name: str, moment: str) -> None:
     how = {"transportation": "public_transport", moment: "weekday_morning"}
     found = SEARCHES[name](before, **how)

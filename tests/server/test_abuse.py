@@ -20,6 +20,7 @@ import pytest
 
 import traveltime_lab as tl
 from tests.support import worlds
+from tests.support.combinations import combined
 from tests.support.door import CENTRE, PAIR, TERMINAL, Door, assert_error, locations, matrix_search, ok, time_map_search
 from tests.support.logs import messages
 from tests.support.requests import RIGHT
@@ -321,17 +322,22 @@ def fields_of(kind: Any) -> Iterator[str]:
     yield '{"arrival_searches":{"many_to_one":[{"arrival_location_id":"a","departure_location_ids":%s}]}}'
 
 
+@pytest.mark.parametrize("is_each", [False, pytest.param(True, marks=pytest.mark.thorough)])
 @pytest.mark.parametrize("name", KINDS)
-def test_faulty_bodies_take_little(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever is sent in whatever place: memory is a few times that of the body, and few faults are told, in short."""
+def test_faulty_bodies_take_little(name: str, is_each: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Whatever is sent in whatever place: memory is a few times that of the body, and few faults are told, in short.
+
+    Each value in each place, or one in each.
+    """
     # As small for these bodies as it is for those that a service takes.
     monkeypatch.setattr(decoding, "_MOST_COMMAS", 6000)
     monkeypatch.setattr(decoding, "_SMALL", 600)
     kind, checks = KINDS[name]
     with pytest.raises(Failure):
         decode(b'{"departure_searches":[{},{},{},{},{},{},{},{},{},{},{},{}]}', kind)
-    for value in VALUES.values():
-        for text in fields_of(kind):
+    for n, value in enumerate(VALUES.values()):
+        for text in [*fields_of(kind)][0 if is_each else n :: 1 if is_each else len(VALUES)]:
             body = text.encode().replace(b"%s", value)
             more = (Places().check,) if name.startswith(("time-filter", "routes", "supported")) else ()
             failure = None
@@ -562,8 +568,15 @@ def leaves(content: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]
             yield from leaves(content[key], (*path, key))
 
 
-@pytest.mark.parametrize("digits", ["9" * 5000, "-" + "9" * 5000, "9" * 5000 + ".5", "9" * 5000 + "e-4990", "1e99999"])
-@pytest.mark.parametrize("path", sorted(RIGHT))
+@pytest.mark.parametrize(
+    ("path", "digits"),
+    combined(
+        sorted(RIGHT),
+        ["9" * 5000, "-" + "9" * 5000, "9" * 5000 + ".5", "9" * 5000 + "e-4990", "1e99999"],
+        mark=pytest.mark.thorough,
+    ),
+    ids=lambda value: value[:40],
+)
 def test_endless_numbers(door: Door, path: str, digits: str) -> None:
     """In every place of a body, and beside what is known: answered or refused in the contract's form."""
     for place in [*leaves(RIGHT[path]), ("unknown",)]:

@@ -31,7 +31,7 @@ from traveltime_lab.server.serve import Served, serve
 schemathesis = pytest.importorskip("schemathesis", reason="schemathesis is not installed")
 
 #: Requests of the run over the description, all endpoints together.
-CASES = int(os.environ.get("TRAVELTIME_LAB_FUZZ_CASES", "150"))
+CASES = int(os.environ.get("TRAVELTIME_LAB_FUZZ_CASES", "80"))
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,31 @@
+"""Combinations of parameters of which few are tried in each run, and all in the thorough one."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+
+def combined(*choices: Iterable[Any], mark: Any, times: int = 1) -> list[Any]:
+    """
+    Return all combinations of values for `pytest.mark.parametrize`, of which few lack the mark.
+
+    Each value is in `times` combinations or more without it, beside different values. A tuple is the values of several
+    parameters.
+    """
+    values = [list(each) for each in choices]
+    longest = max(map(len, values))
+    few = {
+        tuple((i + shift * place) % len(each) for place, each in enumerate(values))
+        for i in range(longest)
+        for shift in range(times)
+    }
+    found = []
+    for key in itertools.product(*(range(len(each)) for each in values)):
+        parts = [each[k] for each, k in zip(values, key, strict=True)]
+        flat = itertools.chain.from_iterable(part if isinstance(part, tuple) else (part,) for part in parts)
+        found.append(pytest.param(*flat, marks=() if key in few else mark))
+    return found
