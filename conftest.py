@@ -40,8 +40,10 @@ LONGEST = (
     "tests/scenarios/test_steps.py",
     "tests/streets/test_street_searches.py",
 )
+#: Random examples of a test that names more, however few of them a run tries.
+FEWEST_EXAMPLES = 10
 #: Marks that a file gives to its tests by name, as `pytest.mark.slow`.
-MARKS = ("quick", "slow", "thorough", "cities", "mutations", "solr")
+MARKS = ("quick", "pythons", "slow", "thorough", "cities", "mutations", "solr")
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -123,6 +125,8 @@ def pytest_collection() -> Iterator[None]:
         return (yield)
     finally:
         gc.enable()
+        # Small networks come and go by the thousand: looking through all that is young less often takes 5 % less.
+        gc.set_threshold(10_000, 20, 20)
         _begin_hypothesis()
         gc.freeze()
 
@@ -179,8 +183,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the option that asks for more random examples."""
     parser.addoption(
-        "--more-examples", type=int, default=1, metavar="N", help="try N times as many random examples of each test"
-    )
+        "--more-examples", type=float, default=0.25, metavar="N",
+        help="try N times as many random examples as each test names, ten or all of them at least (default: 0.25)",
+    )  # fmt: skip
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -196,10 +201,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         place = {path: i for i, path in enumerate(LONGEST)}
         items.sort(key=lambda item: place.get(item.nodeid.partition("::")[0], len(place)))
     times = config.getoption("more_examples")
-    if times > 1:
-        functions = {getattr(item, "function", None) for item in items}
-        for function in filter(hypothesis.is_hypothesis_test, functions):
-            # Hypothesis has no public way to change the settings of a test that has its own.
-            own = function._hypothesis_internal_use_settings
-            more = hypothesis.settings(own, max_examples=times * own.max_examples)
-            function._hypothesis_internal_use_settings = more
+    functions = {getattr(item, "function", None) for item in items}
+    for function in filter(hypothesis.is_hypothesis_test, functions):
+        # Hypothesis has no public way to change the settings of a test that has its own.
+        own = function._hypothesis_internal_use_settings
+        number = max(round(times * own.max_examples), min(own.max_examples, FEWEST_EXAMPLES))
+        function._hypothesis_internal_use_settings = hypothesis.settings(own, max_examples=number)

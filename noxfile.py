@@ -119,7 +119,7 @@ def slow(session: nox.Session) -> None:
 def thorough(session: nox.Session) -> None:
     """Run the tests with the mark `thorough`, which `.ci/run` leaves out, too; takes half an hour."""
     install(session, "--editable", ".[test]")
-    session.run("python", "-m", "pytest", "-n", "auto", "-m", "thorough", "--durations=5", *session.posargs)
+    session.run("python", "-m", "pytest", "-n", "auto", "-m", "thorough", "--more-examples=1", *session.posargs)
 
 
 @nox.session
@@ -138,7 +138,11 @@ def new_examples(session: nox.Session) -> None:
 
 
 def demo_and_quick_tests(session: nox.Session, *options: str) -> None:
-    """Run demo and quick tests with packages that `options` of the installer choose."""
+    """
+    Run demo and quick tests with packages that `options` of the installer choose.
+
+    With ``-- -m pythons``, as `.ci/run` calls it, only tests of what depends on the versions of Python and packages run.
+    """
     try:
         session.install("--only-binary", ":all:", *options, "--editable", ".[test]")
     except nox.command.CommandFailed:

@@ -25,6 +25,7 @@ def unpacked(csr: Rows) -> list[list[int]]:
     return [csr.values[a:b].tolist() for a, b in zip(csr.indptr, csr.indptr[1:], strict=False)]
 
 
+@pytest.mark.pythons
 @pytest.mark.quick
 @given(rows=st.lists(st.lists(st.integers(0, 99), max_size=3), max_size=6), data=st.data())
 def test_rows_are_those_of_lists(rows: list[list[int]], data: st.DataObject) -> None:

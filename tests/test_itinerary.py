@@ -11,7 +11,7 @@ import shapely
 
 from traveltime_lab.itinerary import Leg, Ride, Route, StopCall, timed
 
-pytestmark = pytest.mark.quick
+pytestmark = [pytest.mark.quick, pytest.mark.pythons]
 
 ZONE = ZoneInfo("Europe/Helsinki")
 EIGHT = dt.datetime(2026, 3, 2, 8, tzinfo=ZONE)

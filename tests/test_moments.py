@@ -15,7 +15,7 @@ from traveltime_lab.errors import InputError, LimitError, MomentError
 from traveltime_lab.moments import WEEKDAY_MORNING, resolve_moment, resolve_moments
 from traveltime_lab.settings import CACHE_VARIABLE, Settings, settings
 
-pytestmark = pytest.mark.quick
+pytestmark = [pytest.mark.quick, pytest.mark.pythons]
 
 HELSINKI = "Europe/Helsinki"
 EIGHT_LOCAL = dt.datetime(2026, 3, 2, 6, 0, tzinfo=dt.UTC)

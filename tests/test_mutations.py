@@ -30,7 +30,7 @@ from tests.support.requests import QUERIES, RIGHT
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks on this system")
 
 #: Cases of each kind in ordinary runs, in the slow ones (fewer where a case takes longer), and in the long one.
-FEW, SEVERAL, MANY = 3, 30, 5_000
+FEW, SEVERAL, MANY = 3, 12, 5_000
 
 
 @pytest.fixture(scope="module")

@@ -32,6 +32,7 @@ HOMES = {
 }
 
 
+@pytest.mark.pythons
 def test_all_is_sorted_complete_and_lazy() -> None:
     assert sorted(NAMES) == NAMES
     assert set(NAMES) == set(HOMES)
@@ -42,6 +43,7 @@ def test_all_is_sorted_complete_and_lazy() -> None:
     assert public_errors <= set(NAMES)
 
 
+@pytest.mark.pythons
 @pytest.mark.parametrize("name", NAMES)
 def test_public_names(name: str) -> None:
     value = getattr(tl, name)
@@ -83,6 +85,7 @@ def test_every_error_is_also_a_builtin() -> None:
             assert name in (errors.__doc__ or "")
 
 
+@pytest.mark.pythons
 def test_import_is_cheap() -> None:
     code = (
         "import sys, traveltime_lab as tl; tl.__version__; dir(tl)\n"
@@ -130,6 +133,7 @@ def test_optional_packages_are_optional() -> None:
     subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, cwd=ROOT)
 
 
+@pytest.mark.pythons
 @pytest.mark.parametrize(
     "path",
     [path for path in sorted((ROOT / "traveltime_lab").rglob("*.py")) if not path.stem.endswith("_pb2")],

@@ -14,7 +14,7 @@ from traveltime_lab.runtime.memo import Derived, Memo
 from traveltime_lab.runtime.threads import _pool, map_ahead, side_by_side
 from traveltime_lab.settings import settings
 
-pytestmark = pytest.mark.quick
+pytestmark = [pytest.mark.quick, pytest.mark.pythons]
 
 
 @pytest.fixture(params=[1, 2, 4], autouse=True)

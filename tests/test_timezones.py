@@ -61,6 +61,7 @@ def test_left_hand_zones_have_canonical_names():
     assert {timezones.canonical(name) for name in LEFT_HAND_ZONES} == LEFT_HAND_ZONES
 
 
+@pytest.mark.pythons
 @given(
     st.sampled_from(NAMES),
     st.sampled_from(NAMES),

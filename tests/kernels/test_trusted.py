@@ -17,6 +17,7 @@ from typing import Any
 import numba
 import pytest
 
+from tests.support.combinations import combined
 from tests.support.logs import messages
 from tests.support.trial_kernel import MODULE, STRANGER, OtherUser, load
 from traveltime_lab.kernels import cache, trusted
@@ -144,8 +145,7 @@ def test_planted_code_would_run(machine: Machine, place: str) -> None:
     assert machine.trace.exists()
 
 
-@pytest.mark.parametrize("place", [PLACES[0], *(pytest.param(place, marks=pytest.mark.slow) for place in PLACES[1:])])
-@pytest.mark.parametrize("kind", HOSTILE)
+@pytest.mark.parametrize(("place", "kind"), combined(PLACES, HOSTILE, mark=pytest.mark.slow))
 def test_planted_code_is_not_run(machine: Machine, place: str, kind: str, caplog: pytest.LogCaptureFixture) -> None:
     machine.use(place)
     assert machine.load().add(1, 2) == 3

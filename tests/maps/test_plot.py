@@ -48,6 +48,7 @@ def words(ax: Any) -> list[Any]:
     return [text for text in ax.texts if text.get_text()]
 
 
+@pytest.mark.pythons
 def test_rings_have_the_colours_of_the_legend(helsinki: Network) -> None:
     home = tl.sample_points("helsinki").iloc[[0]]
     ax = tl.plot(helsinki, rings(helsinki, home, 180, 360, 540), home, title="Rings")
@@ -371,6 +372,7 @@ def test_a_part_of_a_figure_keeps_its_legend_inside(helsinki: Network) -> None:
     assert ax.get_legend().get_window_extent().y1 > ax.get_window_extent().y0
 
 
+@pytest.mark.pythons
 @pytest.mark.parametrize(("file_format", "head"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
 def test_save(helsinki: Network, file_format: str, head: bytes) -> None:
     buffer = io.BytesIO()

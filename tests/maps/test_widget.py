@@ -1063,6 +1063,7 @@ def test_the_address_box_finds_places(porto_alegre: Network) -> None:
     assert made.error and not places.children, "nothing to search for"
 
 
+@pytest.mark.pythons
 def test_exports(made: tl.TravelTimeMap, tmp_path: Path) -> None:
     for kind in ("geojson", "parquet", "png", "geojson", "code"):
         made._export(kind)

@@ -98,6 +98,7 @@ def same_as_slow(network: tl.Network, week: dt.date) -> None:
         assert rows["departures"].sum() == network.timetable.trips_per_day(date)["departures"].sum()
 
 
+@pytest.mark.pythons
 def test_departures_by_hour(odd: tl.Network) -> None:
     same_as_slow(odd, dt.date(2026, 1, 8))
     same_as_slow(odd, dt.date(2026, 1, 12))
@@ -210,6 +211,7 @@ class Reader(html.parser.HTMLParser):
         self.cells.append(data)
 
 
+@pytest.mark.pythons
 def test_html(odd: tl.Network, tmp_path: Path) -> None:
     report = odd.report()
     page = Reader(report._repr_html_())

@@ -189,6 +189,7 @@ def test_what_is_no_feed(tmp_path: Path) -> None:
 # Text
 
 
+@pytest.mark.pythons
 @pytest.mark.parametrize(
     "content",
     [
@@ -305,6 +306,7 @@ def _more(file: str, *rows: str) -> str:
     return text(LINE[file]) + "\n".join(rows)
 
 
+@pytest.mark.pythons
 @pytest.mark.parametrize(
     ("files", "dropped"),
     [
@@ -536,6 +538,7 @@ def test_times_far_past_midnight(tmp_path: Path) -> None:
     assert times(timetable)[0][1] == 32 * 60 and times(timetable)[2][1] == 100 * 60 + 20
 
 
+@pytest.mark.pythons
 @given(
     st.integers(0, 100_020_000)
     | st.dates().map(lambda day: int(day.strftime("%Y%m%d")))

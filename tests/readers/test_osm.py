@@ -430,6 +430,7 @@ class TestRestrictions:
         found, _ = self.mapped(read, "w10@from n5@via w11@to w13@to", "no_exit")
         assert found == ["no 4>5>6", "no 4>5>8"]
 
+    @pytest.mark.pythons
     def test_of_several_ways_the_one_at_the_node_is_meant(self, read):
         """Pieces of a street before and behind the junction are members, too, as in real relations."""
         ways = [*self.CROSS, (14, "1 4", "highway=primary"), (15, "2 3", "highway=primary")]
@@ -658,6 +659,7 @@ class TestWater:
         assert tables.water == []
         assert tables.report["water_areas_dropped_incomplete"] == tables.report["water_areas_dropped_with_streets"] == 1
 
+    @pytest.mark.pythons
     def test_coastlines_are_joined_end_to_end(self, read):
         ways = [
             self.STREET,
@@ -681,6 +683,7 @@ class TestWater:
 class TestFiles:
     STREET = osm_xml(GRID, [(10, "1 2 3", "highway=primary")])
 
+    @pytest.mark.pythons
     @pytest.mark.parametrize(
         ("name", "pack"),
         [

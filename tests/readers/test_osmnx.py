@@ -159,6 +159,7 @@ def test_loops_merge_with_their_mirror() -> None:
     assert tables.edge_from[0] == tables.edge_to[0]
 
 
+@pytest.mark.pythons
 @pytest.mark.parametrize("value", [True, "yes", "True", "1", 1, [True, False]])
 def test_one_way(value: object) -> None:
     tables = tables_from_osmnx(graph_of((0, 1, {"osmid": 7, "highway": "residential", "oneway": value})))
@@ -168,6 +169,7 @@ def test_one_way(value: object) -> None:
     assert use.walking_kph_forward == use.walking_kph_backward > 0
 
 
+@pytest.mark.pythons
 @pytest.mark.parametrize("value", [False, "no", "False", 0])
 def test_two_way_although_one_edge_is_there(value: object) -> None:
     use = use_of(tables_from_osmnx(graph_of((0, 1, {"osmid": 7, "highway": "residential", "oneway": value}))))
@@ -229,6 +231,7 @@ def test_node_tags_become_flags() -> None:
     assert list(tables_from_osmnx(graph).node_flags) == [NODE_SIGNALS, NODE_BLOCKS_DRIVING, 0]
 
 
+@pytest.mark.pythons
 def test_projected_graph() -> None:
     ox = pytest.importorskip("osmnx")
     way = {"osmid": 7, "highway": "residential", "oneway": False}
@@ -309,6 +312,7 @@ def test_frames() -> None:
     pd.testing.assert_frame_equal(edges, copies[1])
 
 
+@pytest.mark.pythons
 def test_frames_in_any_crs_and_with_other_names() -> None:
     nodes, edges = frames()
     plain = tables_from_frames(nodes, edges)

@@ -98,6 +98,7 @@ def test_both_readers_equal_the_slow_twin(tmp_path_factory: pytest.TempPathFacto
         np.testing.assert_allclose(read_heights(path, lng, lat).at(lng, lat), heights, rtol=1e-5, atol=1e-3)
 
 
+@pytest.mark.pythons
 @pytest.mark.parametrize(
     ("place", "part_m", "parts"),
     [
@@ -156,6 +157,7 @@ def test_heights_of_a_fine_raster_that_is_turned(tmp_path: Path) -> None:
     np.testing.assert_allclose(heights.at(lng, lat), (500 + 0.3 * x - 0.2 * y)[inner].ravel(), atol=0.05)
 
 
+@pytest.mark.pythons
 def test_scale_and_offset_of_counts(tmp_path: Path) -> None:
     """The answer of the public functions, for the same values with and without a scale."""
     raw = np.array([[[10, 200, 0], [35, 7, 90]]], np.int32)

@@ -19,6 +19,7 @@ import shapely
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.combinations import combined
 from tests.support.osm_files import Item, items_xml, last_versions
 from traveltime_lab.errors import DataError
 from traveltime_lab.readers.osm import versions
@@ -188,14 +189,7 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Iterable[Ite
     return read
 
 
-#: Objects whose tests are ordinary ones.
-FEW = ("street", "node of a street", "turn restriction")
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[] if name in FEW else pytest.mark.slow) for name in OBJECTS]
-)
+@pytest.mark.parametrize(("name", "kind"), combined(OBJECTS, KINDS, mark=pytest.mark.thorough))
 def test_each_object_counts_once(
     tmp_path: Path, expected: Callable[[Iterable[Item]], list[Any]], name: str, kind: str
 ) -> None:

@@ -111,6 +111,7 @@ class TestRead:
 
         assert packed(camel(MESSAGE)) == packed()
 
+    @pytest.mark.pythons
     @pytest.mark.parametrize("seed", range(20))
     def test_equals_protobuf(self, seed: int) -> None:
         """Values of a random message, and of messages cut and changed at random, are those of protobuf's parser."""

@@ -147,10 +147,12 @@ def few_lines(porto_alegre: tl.Network, tmp_path_factory: pytest.TempPathFactory
 
 
 @pytest.mark.parametrize(
-    "question", ["by departure", "percentiles of a window", "areas by arrival", "routes by arrival"]
-)
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.slow
+    ("form", "question"),
+    combined(
+        FORMS, ["by departure", "percentiles of a window", "areas by arrival", "routes by arrival"],
+        mark=pytest.mark.thorough, few=pytest.mark.slow,
+    ),
+)  # fmt: skip
 def test_small_city(few_lines: City, form: str, question: str) -> None:
     few_lines.check(form, question)
 

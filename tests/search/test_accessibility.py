@@ -379,9 +379,10 @@ def executors() -> Iterator[dict[str, Executor]]:
         yield {"threads": threads, "processes": processes, "another": Strange()}
 
 
-@pytest.mark.parametrize("measure", ["opportunities", "nearest", *CATCHMENTS])
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("measure", "way"),
+    combined(["opportunities", "nearest", *CATCHMENTS], WAYS, mark=pytest.mark.thorough, few=pytest.mark.slow),
+)
 def test_workers_give_the_same(
     town: tl.Network, homes: Any, sites: Any, executors: dict[str, Executor], way: str, measure: str
 ) -> None:

@@ -11,7 +11,7 @@ import shapely
 import traveltime_lab as tl
 from traveltime_lab.search.tables import geo_frame
 
-pytestmark = pytest.mark.quick
+pytestmark = [pytest.mark.quick, pytest.mark.pythons]
 
 
 @pytest.mark.parametrize("n", [0, 1, 3])

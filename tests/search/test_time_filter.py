@@ -26,6 +26,7 @@ def town():
     return world(NODES, STREETS)
 
 
+@pytest.mark.pythons
 def test_times_and_distances_by_hand(town):
     times = tl.time_filter(
         town,
@@ -80,6 +81,7 @@ def test_every_reason(town):
     assert found["travel_time"].isna().sum() == 14
 
 
+@pytest.mark.pythons
 def test_forms_hold_the_same_answers(town):
     rng = np.random.default_rng(5)
     origins = at(*rng.uniform((0, -200), (1200, 700), (12, 2)))
@@ -162,6 +164,7 @@ def test_one_way_streets(monkeypatch):
     assert times["travel_time"].tolist() == [30, 450]
 
 
+@pytest.mark.pythons
 def test_routes_run_from_origin_to_destination(town):
     routes = tl.time_filter(
         town, at((500, 100), (0, 0)), at((1000, 400)), travel_time=900, properties=("route", "distance"), **ON_FOOT
@@ -175,6 +178,7 @@ def test_routes_run_from_origin_to_destination(town):
     assert far.geometry.iloc[0].is_empty
 
 
+@pytest.mark.pythons
 def test_snap_shows_where_points_meet_the_streets(town):
     points = at((500, 100), (0, -2500), (90_000, 0))
     places = tl.snap(town, points, transportation="walking")
@@ -220,6 +224,7 @@ def test_islands_are_left_for_the_mainland():
     assert alone["snap_distance"].iloc[0] == pytest.approx(10, abs=1)
 
 
+@pytest.mark.pythons
 def test_any_crs_goes_in_and_nothing_is_changed(town):
     origins, destinations = at((0, 0)), at((1000, 500))
     projected = gpd.GeoDataFrame(
@@ -235,6 +240,7 @@ def test_any_crs_goes_in_and_nothing_is_changed(town):
 # Shapes
 
 
+@pytest.mark.pythons
 def test_points_as_people_have_them(town):
     """Pairs and single points are longitude and latitude; durations are what they say."""
     start, end = at((0, 0)).iloc[0], at((1000, 500)).iloc[0]
@@ -258,6 +264,7 @@ def test_points_as_people_have_them(town):
             tl.time_map(town, start, travel_time=limit, **ON_FOOT)
 
 
+@pytest.mark.pythons
 def test_a_shape_by_hand():
     street = world({"A": (-2000, 0), "B": (2000, 0)}, [("A", "B")])
     # 300 s: 1500 m along the street at 5 m/s, 300 / 0.72 = 417 m to its side at 5 km/h: a rhombus.

@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 
 import traveltime_lab as tl
+from tests.support.combinations import combined
 from tests.support.towns import ON_FOOT, town
 from tests.support.worlds import at, tables, world
 from traveltime_lab.errors import InputError, LimitError, ModeError, UnsupportedError
@@ -160,9 +161,13 @@ def test_streets_in_every_form(means: Any) -> None:
     assert found["emissions"].tolist() == [math.floor(each * grams / 100 + 0.5) / 1000 for each in cm.tolist()]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("asked", ASKED)
-@pytest.mark.parametrize("means", ["public_transport", "cycling+public_transport", "driving+public_transport"])
+@pytest.mark.parametrize(
+    ("means", "asked"),
+    combined(
+        ["public_transport", "cycling+public_transport", "driving+public_transport"], ASKED,
+        mark=pytest.mark.thorough, few=pytest.mark.slow,
+    ),
+)  # fmt: skip
 def test_timetables_in_every_form(means: str, asked: dict[str, Any]) -> None:
     network, places = tl.sample_network(), tl.sample_points()
     pair = places[:3], places[3:7]

@@ -163,8 +163,13 @@ def test_few_graphs_of_own_speeds_are_kept():
     assert network.road_graph("walking") is usual
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("clock", [None, "08:00", "20:00", "23:00"])
+@pytest.mark.parametrize(
+    "clock",
+    [
+        *(pytest.param(clock, marks=pytest.mark.slow) for clock in ("08:00", "20:00")),
+        *(pytest.param(clock, marks=pytest.mark.thorough) for clock in (None, "23:00")),
+    ],
+)
 def test_times_equal_networkx_where_restrictions_have_hours(shared_data, clock):
     """Two restrictions hold on working days, one of them until 18 o'clock, and one from 6 to 23 o'clock."""
     network = tl.build_network(shared_data / "helsinki" / "osm_center.pbf")

@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 
 
-def combined(*choices: Iterable[Any], mark: Any, times: int = 1) -> list[Any]:
+def combined(*choices: Iterable[Any], mark: Any, few: Any = (), times: int = 1) -> list[Any]:
     """
-    Return all combinations of values for `pytest.mark.parametrize`, of which few lack the mark.
+    Return all combinations of values for `pytest.mark.parametrize`, of which few lack `mark` and have that of `few`.
 
-    Each value is in `times` combinations or more without it, beside different values. A tuple is the values of several
+    Each value is in `times` combinations or more of these, beside different values. A tuple is the values of several
     parameters.
     """
     values = [list(each) for each in choices]
     longest = max(map(len, values))
-    few = {
+    chosen = {
         tuple((i + shift * place) % len(each) for place, each in enumerate(values))
         for i in range(longest)
         for shift in range(times)
@@ -27,5 +27,5 @@ def combined(*choices: Iterable[Any], mark: Any, times: int = 1) -> list[Any]:
     for key in itertools.product(*(range(len(each)) for each in values)):
         parts = [each[k] for each, k in zip(values, key, strict=True)]
         flat = itertools.chain.from_iterable(part if isinstance(part, tuple) else (part,) for part in parts)
-        found.append(pytest.param(*flat, marks=() if key in few else mark))
+        found.append(pytest.param(*flat, marks=few if key in chosen else mark))
     return found
