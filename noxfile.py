@@ -141,7 +141,7 @@ def demo_and_quick_tests(session: nox.Session, *options: str) -> None:
     """
     Run demo and quick tests with packages that `options` of the installer choose.
 
-    With ``-- -m pythons``, as `.ci/run` calls it, only tests of what depends on the versions of Python and packages run.
+    With ``-- -m pythons``, as `.ci/run` calls it, only tests of what depends on versions of Python and packages run.
     """
     try:
         session.install("--only-binary", ":all:", *options, "--editable", ".[test]")

@@ -148,14 +148,16 @@ def test_areas_of_random_timetables(
     assert_area_is_that_of_pairs(network, home, {"max_emissions": most}, **how)
 
 
-CITY: list[tuple[str, dict[str, Any], dict[str, float]]] = [
+CITY: list[Any] = [
     ("walking", {}, {"max_emissions": 30}),
     ("driving", {}, {"max_emissions": 400}),
-    ("driving", {"arrival_time": MOMENT}, {"max_emissions": 400}),
+    pytest.param("driving", {"arrival_time": MOMENT}, {"max_emissions": 400}, marks=pytest.mark.slow),
     ("cycling", {}, {"max_cost": 0.05, "max_emissions": 18}),
     ("public_transport", {"departure_time": MOMENT}, {"max_emissions": 150}),
-    ("bus", {"arrival_time": MOMENT, "window": 300}, {"max_emissions": 200}),
-    ("driving+public_transport", {"departure_time": MOMENT}, {"max_emissions": 500}),
+    pytest.param("bus", {"arrival_time": MOMENT, "window": 300}, {"max_emissions": 200}, marks=pytest.mark.slow),
+    pytest.param(
+        "driving+public_transport", {"departure_time": MOMENT}, {"max_emissions": 500}, marks=pytest.mark.slow
+    ),
 ]
 
 
