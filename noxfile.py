@@ -141,7 +141,7 @@ def demo_and_quick_tests(session: nox.Session, *options: str) -> None:
     """
     Run demo and quick tests with packages that `options` of the installer choose.
 
-    With ``-- -m pythons``, as `.ci/run` calls it, only tests of what depends on versions of Python and packages run.
+    With a `-m` of its own after ``--``, as `.ci/run` has, other tests run: those with the mark `pythons`.
     """
     try:
         session.install("--only-binary", ":all:", *options, "--editable", ".[test]")

@@ -16,7 +16,7 @@ import pytest
 from traveltime_lab.kernels.compiled import kernel
 from traveltime_lab.runtime import signals
 
-pytestmark = [pytest.mark.quick, pytest.mark.pythons]
+pytestmark = pytest.mark.quick
 
 #: Interrupts searches again and again at moments that differ, and prints how many ended with KeyboardInterrupt. Python
 #: loses an exception in a finalizer, such as one of another package, so that a second signal may be necessary.

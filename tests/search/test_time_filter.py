@@ -11,6 +11,8 @@ import pytest
 import shapely
 
 import traveltime_lab as tl
+from tests.support.feeds import feed
+from tests.support.osm_files import osm_xml
 from tests.support.worlds import FRAME, at, world
 
 pytestmark = pytest.mark.quick
@@ -238,6 +240,23 @@ def test_any_crs_goes_in_and_nothing_is_changed(town):
 
 
 # Shapes
+
+
+@pytest.mark.pythons
+def test_a_ride_by_hand(tmp_path):
+    """One minute of waiting, twenty of riding; a minute later the walk of two kilometres is what is left."""
+    nodes = {number: (0.49 + 0.01 * number, 0.5) for number in (1, 2, 3)}
+    (tmp_path / "town.osm").write_bytes(osm_xml(nodes, [(1, "1 2 3", "highway=residential")]))
+    network = tl.build_network(tmp_path / "town.osm", gtfs=feed(tmp_path), timezone="UTC")
+    ends = [gpd.GeoSeries.from_xy([lng], [0.5], crs="EPSG:4326") for lng in (0.5, 0.52)]
+    times = [
+        tl.time_filter(
+            network, *ends, travel_time=3600, transportation="public_transport", departure_time=f"2026-03-02T{clock}"
+        )["travel_time"].iloc[0]
+        for clock in ("07:59", "08:01")
+    ]
+    walk = tl.time_filter(network, *ends, travel_time=3600, transportation="walking")["travel_time"].iloc[0]
+    assert times == [1260, walk] and walk > 1260
 
 
 @pytest.mark.pythons
