@@ -231,10 +231,13 @@ class TestRestrictionsOfRealStreets:
 
 
 class TestRestrictionsViaWaysOfRealStreets:
-    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("name", "least"),
-        [("edge_cases/via_way_restriction.osm.pbf", 1), ("helsinki/osm_center.pbf", 1), ("milan/osm.pbf", 8)],
+        [
+            pytest.param("edge_cases/via_way_restriction.osm.pbf", 1, marks=pytest.mark.slow),
+            pytest.param("helsinki/osm_center.pbf", 1, marks=pytest.mark.slow),
+            pytest.param("milan/osm.pbf", 8, marks=pytest.mark.thorough),
+        ],
     )
     def test_the_whole_path_is_forbidden_and_nothing_else(self, shared_data, name, least):
         tables = read_osm(shared_data / name)

@@ -12,6 +12,7 @@ import shapely
 
 import traveltime_lab as tl
 from tests.support import questions
+from tests.support.combinations import first_of
 from tests.support.questions import assert_same
 from traveltime_lab.scenarios.changes import Change
 
@@ -107,8 +108,7 @@ def test_the_changes_change_something(porto_alegre: tl.Network, scenario: tl.Net
         assert not ask(porto_alegre, places).equals(ask(scenario, places)), name
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.slow
+@pytest.mark.parametrize("form", first_of(4, FORMS, mark=pytest.mark.thorough, few=pytest.mark.slow))
 def test_forms_of_scenarios(
     porto_alegre: tl.Network, scenario: tl.Network, places: Any, form: str, tmp_path: Path
 ) -> None:

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 import traveltime_lab as tl
 from tests.support import oracle_border
-from tests.support.combinations import combined
+from tests.support.combinations import combined, first_of
 from tests.support.feeds import feed
 from tests.support.osm_files import osm_xml
 from traveltime_lab.crs import LocalFrame
@@ -172,8 +172,7 @@ def test_areas_of_a_city_that_differ_are_flagged(shared_data: Path, mode: str, l
         assert not (differs & ~np.array(flags(found))).any()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("end", ["departure_time", "arrival_time"])
+@pytest.mark.parametrize("end", first_of(1, ENDS, mark=pytest.mark.thorough, few=pytest.mark.slow))
 def test_trips_in_a_city_that_differ_are_flagged(shared_data: Path, end: str) -> None:
     files = {"osm": shared_data / "milan" / "osm.pbf", "gtfs": shared_data / "milan" / "gtfs.zip"}
     city, dice = tl.build_network(**files), np.random.default_rng(11)

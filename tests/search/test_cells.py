@@ -14,6 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import traveltime_lab as tl
+from tests.support.combinations import combined
 from tests.support.oracles import none_near
 from tests.support.worlds import FRAME, at, world
 from traveltime_lab.crs import wrap_degrees
@@ -180,9 +181,13 @@ def assert_like(found, expected):
     assert difference.max() <= 0.1
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("grid", "resolution"), [("h3", 9), ("h3", 10), ("geohash", 7), ("geohash", 6)])
-@pytest.mark.parametrize("mode", ["walking", "driving"])
+@pytest.mark.parametrize(
+    ("grid", "resolution", "mode"),
+    combined(
+        [("h3", 9), ("h3", 10), ("geohash", 7), ("geohash", 6)], ["walking", "driving"],
+        mark=pytest.mark.thorough, few=pytest.mark.slow,
+    ),
+)  # fmt: skip
 def test_statistics_are_those_of_the_samples(town, grid, resolution, mode):
     origin = at((100, 40))
     options = {"transportation": mode}
@@ -193,18 +198,20 @@ def test_statistics_are_those_of_the_samples(town, grid, resolution, mode):
     assert found.geometry.is_valid.all()
 
 
-@pytest.mark.parametrize(("grid", "resolution"), [("h3", 10), ("geohash", 7)])
 @pytest.mark.parametrize(
-    "options",
-    [
-        {"transportation": "walking"},
-        {"transportation": "driving", "departure_time": "2024-05-14T08:00"},
-        {"transportation": "driving", "arrival_time": "2024-05-14T08:00"},
-        {"transportation": "cycling", "snapping": {"penalty": "disabled", "threshold": 60}},
-    ],
-    ids=["walking", "leaving", "arriving", "free snap"],
+    ("grid", "resolution", "options"),
+    combined(
+        [("h3", 10), ("geohash", 7)],
+        [
+            {"transportation": "walking"},
+            {"transportation": "driving", "departure_time": "2024-05-14T08:00"},
+            {"transportation": "driving", "arrival_time": "2024-05-14T08:00"},
+            {"transportation": "cycling", "snapping": {"penalty": "disabled", "threshold": 60}},
+        ],
+        mark=pytest.mark.thorough,
+        few=pytest.mark.slow,
+    ),
 )
-@pytest.mark.slow
 def test_statistics_in_a_city(helsinki, grid, resolution, options):
     origin = tl.sample_points("helsinki").geometry.iloc[[3]]
     found = GRIDS[grid](helsinki, origin, travel_time=175, resolution=resolution, remove_water_bodies=False, **options)

@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import traveltime_lab as tl
+from tests.support.combinations import first_of
 from tests.support.lines import assert_no_joint_twice, has_no_joint_twice
 from tests.support.oracles import random_points
 from tests.support.worlds import FRAME, at, towns, world
@@ -282,8 +283,7 @@ def test_sums_are_those_of_time_filter_in_a_city(helsinki, mode):
     assert all(map(has_no_joint_twice, times.geometry))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("pace", [1e-3, 0.05, 1e3])
+@pytest.mark.parametrize("pace", first_of(2, [1e-3, 1e3, 0.05], mark=pytest.mark.thorough, few=pytest.mark.slow))
 def test_the_first_search_may_reach_too_far_or_not_far_enough(helsinki, monkeypatch, pace):
     lng, lat = random_points(helsinki, 16, seed=4)
     points = gpd.GeoSeries.from_xy(lng, lat, crs="EPSG:4326")

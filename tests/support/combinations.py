@@ -29,3 +29,8 @@ def combined(*choices: Iterable[Any], mark: Any, few: Any = (), times: int = 1) 
         flat = itertools.chain.from_iterable(part if isinstance(part, tuple) else (part,) for part in parts)
         found.append(pytest.param(*flat, marks=few if key in chosen else mark))
     return found
+
+
+def first_of(number: int, values: Iterable[Any], *, mark: Any, few: Any = ()) -> list[Any]:
+    """Return values for `pytest.mark.parametrize`, of which the first have the mark of `few`, and the others `mark`."""
+    return [pytest.param(value, marks=few if i < number else mark) for i, value in enumerate(values)]
