@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ import pytest
 
 import traveltime_lab as tl
 from tests.support import ROOT
+from tests.support.combinations import combined
 from tests.support.disk import size_limit
 from traveltime_lab import cli
 from traveltime_lab.commands.searches import COMMANDS
@@ -132,6 +135,12 @@ def answer(network: Network, tables: dict[str, gpd.GeoDataFrame], function: str)
     return getattr(tl, function)(network, **given)
 
 
+@pytest.fixture(scope="module")
+def answers(porto_alegre: Network, tables: dict[str, gpd.GeoDataFrame]) -> Callable[[str], pd.DataFrame]:
+    """The answers of the library, each computed once."""
+    return functools.cache(lambda function: answer(porto_alegre, tables, function))
+
+
 def test_every_command_is_tried() -> None:
     """Those without points or with an archive have tests of their own."""
     assert {each.function for each in COMMANDS} == {
@@ -143,36 +152,43 @@ def test_every_command_is_tried() -> None:
     }
 
 
-@pytest.mark.parametrize("function", ASKED)
+@pytest.mark.parametrize(
+    ("function", "ending"), combined(ASKED, [".parquet", ".gpkg", ".geojson"], mark=pytest.mark.thorough)
+)
 def test_the_file_is_what_the_function_returns(
-    function: str, files: Path, tables: dict[str, gpd.GeoDataFrame], porto_alegre: Network, tmp_path: Path,
+    function: str, ending: str, files: Path, answers: Callable[[str], pd.DataFrame], tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
-    expected = answer(porto_alegre, tables, function)
+    expected = answers(function).copy()
     assert len(expected)
     if "route" in expected:
         expected["route"] = expected["route"].astype(str)  # files have the text of a route
     wanted = expected.drop(columns="geometry")
-    for ending in (".parquet", ".gpkg", ".geojson"):
-        out = tmp_path / f"result{ending}"
-        assert cli.main(command(files, function, "--out", str(out))) == 0
-        printed = capsys.readouterr()
-        assert printed.out == f"Saved: {len(expected):,} row{'' if len(expected) == 1 else 's'}: {out}\n"
-        found = gpd.read_parquet(out) if ending == ".parquet" else gpd.read_file(out)
-        assert found.crs == "EPSG:4326"
-        assert found.geometry.geom_equals_exact(expected.geometry, 1e-12, align=False).all()
-        if ending == ".parquet":
-            pd.testing.assert_frame_equal(found, expected, check_dtype=False)
-        else:
-            assert list(found)[:-1] == [*([] if expected.index.name is None else ["id"]), *wanted]
-            for name in wanted.select_dtypes("number"):
-                values = wanted[name].astype("float64").tolist()
-                assert found[name].astype("float64").tolist() == pytest.approx(values, nan_ok=True)
-    # geocode has no receipt.
-    if "receipt" in expected.attrs:
-        for ending in (".parquet", ".geojson"):
-            kept = tl.receipt(tmp_path / f"result{ending}")
-            assert (kept["function"], kept["answer"]) == (function, tl.receipt(expected)["answer"])
+    out = tmp_path / f"result{ending}"
+    assert cli.main(command(files, function, "--out", str(out))) == 0
+    printed = capsys.readouterr()
+    assert printed.out == f"Saved: {len(expected):,} row{'' if len(expected) == 1 else 's'}: {out}\n"
+    found = gpd.read_parquet(out) if ending == ".parquet" else gpd.read_file(out)
+    assert found.crs == "EPSG:4326"
+    assert found.geometry.geom_equals_exact(expected.geometry, 1e-12, align=False).all()
+    if ending == ".parquet":
+        pd.testing.assert_frame_equal(found, expected, check_dtype=False)
+    else:
+        assert list(found)[:-1] == [*([] if expected.index.name is None else ["id"]), *wanted]
+        for name in wanted.select_dtypes("number"):
+            values = wanted[name].astype("float64").tolist()
+            assert found[name].astype("float64").tolist() == pytest.approx(values, nan_ok=True)
+    # geocode has no receipt, and a GeoPackage takes none.
+    if "receipt" in expected.attrs and ending != ".gpkg":
+        kept = tl.receipt(out)
+        assert (kept["function"], kept["answer"]) == (function, tl.receipt(expected)["answer"])
+
+
+@pytest.mark.parametrize("function", ASKED)
+def test_csv_has_every_row_and_the_geometry_last(
+    function: str, files: Path, answers: Callable[[str], pd.DataFrame], capsys: pytest.CaptureFixture[str]
+) -> None:
+    expected = answers(function)
     assert cli.main(command(files, function, "--format", "csv")) == 0
     as_text = pd.read_csv(io.StringIO(capsys.readouterr().out))
     assert len(as_text) == len(expected)
