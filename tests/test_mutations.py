@@ -40,9 +40,13 @@ def batches() -> Iterator[Batches]:
 
 
 def cases() -> Iterator[Any]:
-    for name, kind in KINDS.items():
+    for n, (name, kind) in enumerate(KINDS.items()):
         few, several = (-(-number // kind.cost) for number in (FEW, SEVERAL))
-        yield pytest.param(name, range(few), id=name)
+        # A service is opened for each kind of request. All are read alike, so ordinary runs try every third.
+        if name.startswith(("POST", "GET", "message")) and n % 3:
+            few = 0
+        else:
+            yield pytest.param(name, range(few), id=name)
         yield pytest.param(name, range(few, several), id=f"{name}, slow", marks=pytest.mark.slow)
         yield pytest.param(name, range(several, MANY), id=f"{name}, all", marks=pytest.mark.mutations)
 
