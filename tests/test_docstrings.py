@@ -52,7 +52,13 @@ def names(porto_alegre: Network, helsinki: Network, tmp_path: Path, monkeypatch:
     return {"tl": tl}
 
 
-@pytest.mark.parametrize("name", PUBLIC)
+#: Names whose examples take a second or more each.
+LONG = ("calibrate_speeds", "pareto_routes")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if name in LONG else ()) for name in PUBLIC]
+)
 def test_the_examples_of_public_names_run(name: str, names: dict[str, Any]) -> None:
     for test in examples_of(getattr(tl, name), name):
         run(test, names)

@@ -21,6 +21,7 @@ import pytest
 import shapely
 
 import traveltime_lab as tl
+from tests.support.combinations import first_of
 from tests.support.towns import ON_FOOT, timetable
 from tests.support.worlds import at, tables, world
 from traveltime_lab.crs import LocalFrame
@@ -485,7 +486,12 @@ def test_windows_are_those_of_time_map(line: Network) -> None:
         tl.TravelTimeMap(line, origins, window=600)
 
 
-@pytest.mark.parametrize("how", [{}, {"combine": "union"}, {"window": 1800, "percentile": 80}, {"rings": 1}])
+@pytest.mark.parametrize(
+    "how",
+    first_of(
+        2, [{}, {"rings": 1}, {"combine": "union"}, {"window": 1800, "percentile": 80}], mark=pytest.mark.thorough
+    ),
+)
 def test_the_curve_of_the_day_is_that_of_single_moments(line: Network, how: dict[str, Any]) -> None:
     places = at((0, 0), (5200, 0)).set_axis(["home", "work"])
     origins = places if "combine" in how or "rings" in how else places[:1]
