@@ -117,7 +117,7 @@ def slow(session: nox.Session) -> None:
 
 @nox.session
 def thorough(session: nox.Session) -> None:
-    """Run the tests with the mark `thorough`, which `.ci/run` leaves out, too; takes half an hour."""
+    """Run the tests with the mark `thorough`, which `.ci/run` leaves out, too; takes half an hour or more."""
     install(session, "--editable", ".[test]")
     session.run("python", "-m", "pytest", "-n", "auto", "-m", "thorough", "--more-examples=1", *session.posargs)
 

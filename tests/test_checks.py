@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import traveltime_lab as tl
 from tests.support import ROOT
+from tests.support.combinations import combined, first_of
 from tests.test_public_api import PROJECT, _requirement
 
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
@@ -182,3 +183,21 @@ def test_files_are_read_in_utf_8(folder: str) -> None:
         if re.search(r"\.read_text\(\)", line) and "/proc/" not in line
     ]
     assert not found
+
+
+@pytest.mark.parametrize(
+    ("named", "times", "tried"), [(100, 0.25, 25), (12, 0.25, 10), (4, 0.25, 4), (100, 1.0, 100), (4, 10.0, 40)]
+)
+def test_a_run_tries_a_part_of_the_examples(named: int, times: float, tried: int) -> None:
+    assert root_conftest()._examples(named, times) == tried
+
+
+def test_few_of_all_combinations_have_each_value() -> None:
+    found = combined("abcde", [(1, "one"), (2, "two")], mark=pytest.mark.thorough, few=pytest.mark.slow, times=2)
+    assert {each.values for each in found} == {(a, *b) for a in "abcde" for b in ((1, "one"), (2, "two"))}
+    few = [each.values for each in found if [mark.name for mark in each.marks] == ["slow"]]
+    assert all(sum(value in each for each in few) >= 2 for value in (*"abcde", 1, 2))
+    found = combined("abcd", range(3), mark=pytest.mark.thorough)
+    assert [each.values for each in found if not each.marks] == [("a", 0), ("b", 1), ("c", 2), ("d", 0)]
+    (first, *others) = first_of(1, "abc", mark=pytest.mark.thorough)
+    assert not first.marks and all(each.marks for each in others)
