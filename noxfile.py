@@ -119,7 +119,8 @@ def slow(session: nox.Session) -> None:
 def thorough(session: nox.Session) -> None:
     """Run the tests with the mark `thorough`, which `.ci/run` leaves out, too; takes half an hour or more."""
     install(session, "--editable", ".[test]")
-    session.run("python", "-m", "pytest", "-n", "auto", "-m", "thorough", "--more-examples=1", *session.posargs)
+    options = ("--more-examples=1", "--durations=5")
+    session.run("python", "-m", "pytest", "-n", "auto", "-m", "thorough", *options, *session.posargs)
 
 
 @nox.session

@@ -18,6 +18,7 @@ import shapely
 from matplotlib import pyplot
 
 import traveltime_lab as tl
+from tests.support.combinations import first_of
 from tests.support.worlds import at, world
 from traveltime_lab.maps import plot, style
 from traveltime_lab.maps import scene as map_scenes
@@ -470,11 +471,11 @@ def test_ticks_of_scales_have_separators_and_no_powers_of_ten(helsinki: Network)
 
 @pytest.mark.parametrize(
     "kind",
-    [
-        kind if kind in ("points", "classes", "two", "report") else pytest.param(kind, marks=pytest.mark.thorough)
-        for kind in ("points", "rings", "origins", "scale", "classes", "categories", "routes", "two", "report")
-    ],
-)
+    first_of(
+        4, ["points", "classes", "two", "report", "rings", "origins", "scale", "categories", "routes"],
+        mark=pytest.mark.thorough,
+    ),
+)  # fmt: skip
 def test_figures_can_be_pickled(helsinki: Network, kind: str) -> None:
     """And a copy draws the same, as one that a worker process returns."""
     places = tl.sample_points("helsinki").iloc[:3]

@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 from tests.support import oracles_realtime as twin
-from tests.support.combinations import combined
+from tests.support.combinations import combined, first_of
 from tests.support.feeds import check_invariants, runs_of
 from traveltime_lab.readers.gtfs.feed import read_timetable
 from traveltime_lab.realtime.archives.archive import read_archive
@@ -98,9 +98,7 @@ def is_plain(update: dict[str, Any]) -> bool:
     return times == sorted(times)
 
 
-@pytest.mark.parametrize(
-    "seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.thorough) for seed in range(4, 10))]
-)
+@pytest.mark.parametrize("seed", first_of(4, range(10), mark=pytest.mark.thorough))
 def test_the_last_words_of_snapshots_are_live_updates(seed: int, tmp_path: Path) -> None:
     dice = random.Random(seed)
     tables = twin.random_feed(dice)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.support import oracles_realtime as twin
+from tests.support.combinations import first_of
 from tests.support.feeds import check_invariants, runs_of, stays_of
 from traveltime_lab.readers.gtfs.feed import read_timetable
 from traveltime_lab.realtime import growing
@@ -67,9 +68,7 @@ def compare(
     return report, n
 
 
-@pytest.mark.parametrize(
-    "seed", [*range(10), *(pytest.param(seed, marks=pytest.mark.thorough) for seed in range(10, 30))]
-)
+@pytest.mark.parametrize("seed", first_of(10, range(30), mark=pytest.mark.thorough))
 def test_equals_a_feed_edited_by_hand(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # As with large arrays.
     monkeypatch.setattr(growing, "LEAST_BYTES", 1)

@@ -258,8 +258,7 @@ def test_ferries_are_legs_of_their_own(islands, mode, name, boarding_time):
 
 
 @pytest.mark.parametrize(
-    "mode",
-    ["walking", "driving+ferry", *(pytest.param(mode, marks=pytest.mark.thorough) for mode in ("cycling", "driving"))],
+    "mode", first_of(2, ["walking", "driving+ferry", "cycling", "driving"], mark=pytest.mark.thorough)
 )
 def test_sums_are_those_of_time_filter_in_a_city(helsinki, mode):
     lng, lat = random_points(helsinki, 24, seed=3)
