@@ -5,6 +5,7 @@ Choose the engine for a matrix: one search from each point, a contraction hierar
 from __future__ import annotations
 
 import logging
+import math
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -328,15 +329,15 @@ def _asking_ns(
     hierarchy exists, their number is estimated.
     """
     n_near, n_far, n_states = len(near.snaps), len(far.snaps), graph.topology.n_states
-    depth = _DEPTH * n_states**0.5
-    deeper = (depth / _USUAL_DEPTH) ** _DEPTH_POWER
+    depth = _DEPTH * math.sqrt(n_states)
+    deeper = math.pow(depth / _USUAL_DEPTH, _DEPTH_POWER)
     if are_pairs:
         return (n_near * _CLIMB_NS + n_far * _PAIR_NS) * deeper / settings.threads
     n_sweeps = -(-n_near // sweeps.LANES)
     n_threads = min(settings.threads, n_sweeps)
     row_ns = _SWEEP_OF_ONE_NS if n_near == 1 else _RESTRICT_NS + n_sweeps * _SWEEP_NS / n_threads
     fixed_ns = n_near * (_CLIMB_NS * deeper + n_far * _READ_LANE_NS) / n_threads
-    n_typical = _CONE * depth * n_far**0.75
+    n_typical = _CONE * depth * math.pow(n_far, 0.75)
     typical_ns = fixed_ns + n_typical * row_ns
     if typical_ns < sure_ns:
         return typical_ns
