@@ -207,8 +207,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items.sort(key=lambda item: place.get(item.nodeid.partition("::")[0], len(place)))
     times = config.getoption("more_examples")
     functions = {getattr(item, "function", None) for item in items}
-    for function in filter(hypothesis.is_hypothesis_test, functions):
+    for function in functions:
         # Hypothesis has no public way to change the settings of a test that has its own.
-        own = function._hypothesis_internal_use_settings
-        more = hypothesis.settings(own, max_examples=_examples(own.max_examples, times))
-        function._hypothesis_internal_use_settings = more
+        if own := getattr(function, "_hypothesis_internal_use_settings", None):
+            more = hypothesis.settings(own, max_examples=_examples(own.max_examples, times))
+            function._hypothesis_internal_use_settings = more

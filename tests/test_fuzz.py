@@ -470,6 +470,7 @@ TARGETS = [
     Target("Network.explore", lambda w: w.network.explore, lambda w: {"origins": w.home}, share=0.02),
     Target("Network.stops_frame", lambda w: w.network.stops_frame, lambda w: {}),
     Target("Network.stress_islands", lambda w: w.network.stress_islands, lambda w: {}),
+    Target("Network.edges_frame", lambda w: w.network.edges_frame, lambda w: {"departure_time": "2026-01-12T08:00"}),
     Target("Network.routes_frame", lambda w: w.network.routes_frame, lambda w: {"date": "2026-01-12"}),
     Target("Network.trips_frame", lambda w: w.network.trips_frame, lambda w: {"date": "2026-01-12"}),
     Target("Network.report service", lambda w: w.network.report().service, lambda w: {"week": "2026-01-12"}),

@@ -20,7 +20,7 @@ from traveltime_lab._checks import did_you_mean, one_of
 from traveltime_lab._files import as_path
 from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.errors import CrsError, InputError, LimitError
-from traveltime_lab.modes.table import BASE_MODES
+from traveltime_lab.modes.table import BASE_MODES, STREET_MODES
 from traveltime_lab.network.network import Network, check_network, with_speeds
 from traveltime_lab.network.sources import described
 from traveltime_lab.network.speed_profiles import with_profile
@@ -155,7 +155,7 @@ def add_speeds(
     if all(given is None for given in (classes, ways, edges, profile, polygons, factors)):
         msg = "add_speeds needs at least one of classes, ways, edges, profile, polygons and factors"
         raise InputError(msg)
-    if profile is not None and mode != "driving":
+    if profile is not None and not STREET_MODES[mode].has_traffic:
         raise InputError(f"profile is for driving, the speeds of which depend on the hour; got mode={mode!r}")
     tables = network.tables
     uses = tables.uses
@@ -183,11 +183,11 @@ def add_speeds(
     if polygons is not None:
         factor *= _factors(network, polygons)
     speed *= factor[:, None]
-    hourly = _hourly(tables, is_set, profile) if mode == "driving" else tables.hourly
+    hourly = _hourly(tables, is_set, profile) if STREET_MODES[mode].has_traffic else tables.hourly
     if factors is not None or polygons is not None:
         name = "factors" if polygons is None else "the factors of polygons"
         _check_scaled(speed, is_open, name)
-        if hourly is not None and mode == "driving":
+        if hourly is not None and STREET_MODES[mode].has_traffic:
             hourly = hourly.scaled(np.repeat(factor, 2))
             check_scaled(hourly, f"one of {name}")
     old_row, new_row = np.unique(
@@ -216,7 +216,7 @@ def tables_with_factors(tables: StreetTables, factors: Mapping[str, float], mode
         column = f"{mode}_kph_{side}"
         uses[column] = (uses[column].to_numpy().astype(np.float64) * factor).astype(np.float32)
     hourly = tables.hourly
-    if hourly is not None and mode == "driving":
+    if hourly is not None and STREET_MODES[mode].has_traffic:
         hourly = hourly.scaled(np.repeat(factor[tables.edge_use], 2))
     return replace(tables, uses=uses, hourly=hourly)
 

@@ -265,7 +265,7 @@ def relax_others(vertices, above, up_indptr, up_heads, up, down, needs, followin
     one = np.uint64(1)
     none = np.uint64(UNREACHED - 1) << one
     row_up, row_down = np.empty(n, np.uint64), np.empty(n, np.uint64)
-    # Of its own, as vertices of several parts wait at the same ones above them.
+    # Each call has its own, as vertices of several parts wait at the same ones above them.
     waiting = np.full(n, -1, np.int32)
     for v in vertices:
         for pair in range(up_indptr[v], up_indptr[v + 1]):
