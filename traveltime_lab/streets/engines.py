@@ -29,8 +29,9 @@ from traveltime_lab.streets.workspaces import search_space
 ENGINES: Final = ("auto", "dijkstra", "hierarchy", "pandana")
 logger = logging.getLogger(__name__)
 
-# Nanoseconds on one thread; only their ratios matter. Fitted to requests in Porto Alegre, Milan, New York and a
-# patchwork of 28 regions; `benchmarks/engine_choice.py --expected` compares what they say with the real times.
+# Nanoseconds on one thread; only their ratios matter. Fitted to matrices in Porto Alegre, Milan and a patchwork of 28
+# regions, and to chosen pairs in Porto Alegre, Milan and New York, but for contraction and customization, which are
+# older; `benchmarks/engine_choice.py --expected` compares what they say with the real times.
 #: Per state: contraction, customization, selection of the states that lead to the destinations, sweep of all lanes.
 _CONTRACT_NS: Final = 6500
 _CUSTOMIZE_NS: Final = 1200
@@ -61,8 +62,9 @@ _MANY: Final = 4
 _CLEAR: Final = 4.0
 #: Largest part of the time with the hierarchy that they may take together; the rest is estimated.
 _SAMPLE_SHARE: Final = 0.05
-#: States from a state to the top of a hierarchy, by the root of all states: 0.4 to 0.7 in the four networks. The upward
-#: searches from n destinations have this number, half of it, times n to the power of 0.75 in common.
+#: States from a state to the top of a hierarchy, as a share of the square root of all states: 0.3 to 0.9 on foot and by
+#: car in Porto Alegre, Milan, Helsinki and New York. The upward searches from n destinations visit half of this number
+#: times n to the power of 0.75 together.
 _DEPTH: Final = 0.5
 _CONE: Final = 0.5
 #: The states that a hierarchy visits are counted until it is expected to take this many times as long as searches.
