@@ -30,11 +30,6 @@ UInt32Array: TypeAlias = npt.NDArray[np.uint32]
 UInt64Array: TypeAlias = npt.NDArray[np.uint64]
 
 
-def narrowest(size: int) -> np.dtype[Any]:
-    """Return the dtype of positions in an array of a size: int32 where they fit, else int64."""
-    return np.dtype(np.int32 if size <= np.iinfo(np.int32).max else np.int64)
-
-
 def indptr_of(lengths: npt.ArrayLike) -> Int64Array:
     """Return the index pointer of rows of some lengths."""
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)

@@ -88,7 +88,8 @@ def nothing_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("made again")
 
     for module, name in (
-        (layer, "build_topology"), (layer, "weigh"), (contraction, "_contract"), (contraction, "_customize"),
+        (layer, "build_topology"), (layer, "weigh"), (contraction, "_rank"), (contraction, "_contract"),
+        (contraction, "_customize"),
         (snapping, "build_grid"), (segments, "build_grid"), (segments, "_segments"), (field, "_edge_boxes"),
     ):  # fmt: skip
         monkeypatch.setattr(module, name, fail)
@@ -119,7 +120,7 @@ def test_other_speeds(plain: Path, ready: Path, mode: str, monkeypatch: pytest.M
     speeds = {"classes": {"residential": 11, "primary": 23}, "mode": mode}
     slow_before, slow_after = (tl.add_speeds(network, **speeds) for network in (before, after))
     assert slow_after.fingerprint == slow_before.fingerprint != before.fingerprint
-    monkeypatch.setattr(contraction, "_contract", None)  # the order does not depend on speeds
+    monkeypatch.setattr(contraction, "_rank", None)  # the order does not depend on speeds
     monkeypatch.setattr(layer, "build_topology", None)
     found = answers(slow_after, mode)
     monkeypatch.undo()

@@ -18,7 +18,7 @@ from tests.support.oracles import random_points, simple_oracle
 from tests.support.worlds import at, world
 from traveltime_lab.kernels.records import Ports
 from traveltime_lab.kernels.street import contraction as kernel
-from traveltime_lab.kernels.street import customization, dissection, sweeps
+from traveltime_lab.kernels.street import customization, dissection, edge_dissection, sweeps
 from traveltime_lab.kernels.unreached import UNREACHED
 from traveltime_lab.modes.snapping import Snapping, as_snapping
 from traveltime_lab.modes.transportation import as_transportation
@@ -60,17 +60,16 @@ def contract(n: int, arcs: list[tuple[int, int, int]], xy: np.ndarray) -> tuple[
     peeled = dissection.peel(indptr, left, degree)
     rest = np.flatnonzero(degree >= 0).astype(np.int32)
     lines = np.stack([rest[np.argsort(along[rest], kind="stable")] for along in (*xy, xy[0] + xy[1], xy[0] - xy[1])])
-    dissection.dissect(dissection.Graph(indptr, left, degree), lines)
+    dissection.dissect(dissection.Graph(indptr, left, degree), lines, in_turn)
     order = np.concatenate([peeled, lines[0]])
     rank = np.empty(n, np.int32)
     rank[order] = np.arange(n)
     return order, rank, *kernel.fill(indptr, indices, rank, order)
 
 
-def in_turn(jobs: Sequence[Callable[[], None]]) -> None:
-    """Run jobs in an order of which nothing may depend."""
-    for job in reversed(jobs):
-        job()
+def in_turn(jobs: Sequence[Callable[[], Any]]) -> list[Any]:
+    """Run jobs in an order on which nothing may depend, and return their results."""
+    return [job() for job in reversed(jobs)][::-1]
 
 
 @st.composite
@@ -231,7 +230,7 @@ def test_a_grid_is_cut_where_it_is_narrow() -> None:
     vertex = np.arange(36)
     indptr, indices = undirected(36, arcs)
     lines = np.stack([np.argsort(along, kind="stable") for along in (vertex % 9, vertex // 9)]).astype(np.int32)
-    dissection.dissect(dissection.Graph(indptr, indices, np.diff(indptr).astype(np.int32)), lines)
+    dissection.dissect(dissection.Graph(indptr, indices, np.diff(indptr).astype(np.int32)), lines, in_turn)
     assert sorted(lines[0].tolist()) == sorted(lines[1].tolist()) == list(range(36))
     cut = lines[0][-4:].tolist()
     assert {v // 9 for v in cut} == {0, 1, 2, 3}
@@ -250,6 +249,89 @@ def test_a_path_and_a_tree_need_no_shortcuts_beyond_their_bends() -> None:
         assert sorted(dissection.peel(indptr, indices.copy(), degree)) == list(range(30))
         assert (degree == -1).all()
     assert contract(30, star, np.zeros((2, 30)))[3].size == 29
+
+
+@pytest.mark.parametrize("n_threads", [2, 5])
+def test_orders_do_not_depend_on_threads(helsinki: Network, monkeypatch: pytest.MonkeyPatch, n_threads: int) -> None:
+    monkeypatch.setattr(contraction, "side_by_side", in_turn)
+    for mode in ("walking", "driving"):
+        topology = helsinki.road_graph(mode).topology
+        with options.override(threads=1):
+            whole = contraction._contract(helsinki.streets, topology)
+        monkeypatch.setattr(dissection, "_MANY", 0)
+        with options.override(threads=n_threads):
+            parts = contraction._contract(helsinki.streets, topology)
+        np.testing.assert_array_equal(whole.rank, parts.rank)
+
+
+@st.composite
+def street_plans(draw: st.DrawFn) -> tuple[int, np.ndarray, np.ndarray, np.ndarray]:
+    """Draw nodes and edges, with loops and parallel edges: their number, ends and capacities."""
+    n = draw(st.integers(2, 12))
+    node = st.integers(0, n - 1)
+    edges = draw(st.lists(st.tuples(node, node, st.integers(1, 3)), max_size=30))
+    tails, heads, capacity = (np.array([edge[i] for edge in edges], np.int32) for i in range(3))
+    return n, tails, heads, capacity
+
+
+@settings(max_examples=200, deadline=None)
+@given(street_plans())
+def test_what_remains_of_streets_has_the_cuts_of_all(plan: tuple[int, np.ndarray, np.ndarray, np.ndarray]) -> None:
+    """No dead ends, no nodes of two edges; between nodes that remain, the minimum cuts are those before."""
+    n, tails, heads, capacity = plan
+    ends = tails.copy(), heads.copy()
+    peeled, kept = edge_dissection.peel(*ends, capacity, n)
+    assert sorted([*peeled.tolist(), *kept.tolist()]) == list(range(tails.size))
+    before, after = (_capacities(n, *arrays) for arrays in (plan[1:], [each[kept] for each in (*ends, capacity)]))
+    degree = np.bincount(np.concatenate([ends[0][kept], ends[1][kept]]), minlength=n)
+    assert ((degree == 0) | (degree >= 3)).all()
+    left = np.flatnonzero(degree).tolist()
+    for a, b in itertools.combinations(left[:4], 2):
+        assert nx.maximum_flow_value(before, a, b) == nx.maximum_flow_value(after, a, b)
+
+
+@settings(max_examples=200, deadline=None)
+@given(street_plans(), st.randoms(use_true_random=False))
+def test_a_cut_is_a_minimum_cut_and_comes_last(
+    plan: tuple[int, np.ndarray, np.ndarray, np.ndarray], random: Any
+) -> None:
+    n, *arrays = plan
+    is_street = arrays[0] != arrays[1]
+    tails, heads, capacity = (each[is_street] for each in arrays)
+    streets = edge_dissection.streets_of(tails, heads, capacity, n)
+    nodes = np.flatnonzero(streets.degree).astype(np.int32)
+    if nodes.size < 4:
+        return
+    random.shuffle(nodes)
+    quarter, graph = max(1, nodes.size // 4), _capacities(n, tails, heads, capacity)
+    graph.add_edges_from(("from", v) for v in nodes[:quarter].tolist())
+    graph.add_edges_from((v, "to") for v in nodes[-quarter:].tolist())
+    lines = nodes[None, :].copy()
+    order = edge_dissection.dissect(streets, lines, in_turn)
+    assert sorted(order.tolist()) == list(range(tails.size))
+    # The nodes of the first side are those that the last edges of the order cut off.
+    total = nx.maximum_flow_value(graph, "from", "to")
+    cuts = np.cumsum(capacity[order[::-1]])
+    assert total in cuts or total == 0
+    last = order[order.size - 1 - int(np.searchsorted(cuts, total)) :] if total else order[:0]
+    left = _capacities(n, tails, heads, capacity)
+    for e in last.tolist():
+        left[tails[e]][heads[e]]["capacity"] -= int(capacity[e])
+    left.remove_edges_from([(a, b) for a, b, room in left.edges(data="capacity") if room == 0])
+    left.add_edges_from(("from", v) for v in nodes[:quarter].tolist())
+    left.add_edges_from((v, "to") for v in nodes[-quarter:].tolist())
+    assert not nx.has_path(left, "from", "to")
+
+
+def _capacities(n: int, tails: np.ndarray, heads: np.ndarray, capacity: np.ndarray) -> nx.Graph:
+    """Return a graph of streets; parallel ones are one with the sum of their capacities."""
+    graph = nx.Graph()
+    graph.add_nodes_from(range(n))
+    for a, b, room in zip(tails.tolist(), heads.tolist(), capacity.tolist(), strict=True):
+        if a != b:
+            room += graph.get_edge_data(a, b, {"capacity": 0})["capacity"]
+            graph.add_edge(a, b, capacity=room)
+    return graph
 
 
 def joined(

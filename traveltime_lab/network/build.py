@@ -19,6 +19,7 @@ from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.crs import LocalFrame
 from traveltime_lab.errors import DataError, FormatError, InputError
 from traveltime_lab.modes.transportation import Transportation, as_transportation
+from traveltime_lab.network import checked
 from traveltime_lab.network.file import read_file
 from traveltime_lab.network.frames import Besides, are_frames_of_a_network, tables_of
 from traveltime_lab.network.network import Network
@@ -386,10 +387,13 @@ def load_network(path: str | os.PathLike[str], *, verify: bool = True) -> Networ
     """
     contents = read_file(path, verify=flag(verify, "verify"))
     try:
-        return Network.of(contents)
+        network = Network.of(contents)
     except (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError) as error:
         msg = f"{path} is damaged ({type(error).__name__}: {error}); build and save the network again"
         raise FormatError(msg) from error
+    if contents.mark is not None and not contents.is_known:
+        checked.remember(contents.mark)
+    return network
 
 
 def _check_timezone(timezone: Any) -> None:

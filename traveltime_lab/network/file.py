@@ -32,7 +32,7 @@ from traveltime_lab._arrays import AnyArray, arrays_by_field
 from traveltime_lab._digests import digest, parts_of
 from traveltime_lab._files import as_path, explained, is_file, open_file, replacing
 from traveltime_lab.errors import FileAccessError, FormatError, MissingFileError
-from traveltime_lab.network import checksums, prepared_file
+from traveltime_lab.network import checked, checksums, prepared_file
 from traveltime_lab.network.history import History
 from traveltime_lab.network.water import WaterBodies
 from traveltime_lab.runtime import on_disk
@@ -93,6 +93,10 @@ class Contents:
         The day of searches without a date; see `traveltime_lab.transit.typical_day`.
     prepared : tuple of mappings, optional
         Header and columns of the prepared values; see `traveltime_lab.network.prepared_file.to_columns`.
+    mark : str, optional
+        Mark of the file (`traveltime_lab.network.checked`), if it was mapped and may be remembered.
+    is_known : bool
+        Whether the values of its columns have been checked before.
     """
 
     tables: StreetTables
@@ -105,6 +109,8 @@ class Contents:
     history: History
     typical_day: dt.date | None = None
     prepared: tuple[Mapping[str, Any], Mapping[str, AnyArray]] | None = None
+    mark: str | None = None
+    is_known: bool = False
 
 
 def write_file(contents: Contents, path: str | os.PathLike[str]) -> Path:
@@ -161,13 +167,13 @@ def read_file(path: str | os.PathLike[str], *, verify: bool = True) -> Contents:
     if not is_file(source):
         msg = f"no saved network at {source}"
         raise MissingFileError(msg)
-    has_checksums = True
+    has_checksums, mark = True, None
     try:
         if verify:
             with explained(source, "read"):
                 content, has_checksums = checksums.read_verified(source)
         else:
-            content = _mapped(source)
+            content, mark = _mapped(source)
         reader = pa.ipc.open_file(pa.BufferReader(content))
         meta = _header(source, reader.schema)
         if not has_checksums:
@@ -181,23 +187,24 @@ def read_file(path: str | os.PathLike[str], *, verify: bool = True) -> Contents:
         msg = f"{source} is not a complete saved network ({str(error).splitlines()[0]}); build and save it again"
         raise FormatError(msg) from error
     try:
-        return _from_arrow(table, meta, content)
+        return _from_arrow(table, meta, content, mark)
     except (pa.ArrowException, *_FAULTS) as error:
         msg = f"{source} is damaged ({type(error).__name__}: {error}); build and save the network again"
         raise FormatError(msg) from error
 
 
-def _mapped(source: Path) -> pa.Buffer:
+def _mapped(source: Path) -> tuple[pa.Buffer, str | None]:
     """
-    Return the content of a file, which is mapped into memory.
+    Return the content of a file, which is mapped into memory, and its mark.
 
     Pages are shared with other processes. The map is private, so that arrays are writeable as others are, which decides
     on the version of a kernel; nothing is ever written to them.
     """
     with open_file(source) as file:
         if os.fstat(file.fileno()).st_size == 0:
-            return pa.py_buffer(b"")
-        return pa.py_buffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY))
+            return pa.py_buffer(b""), None
+        content = pa.py_buffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY))
+        return content, checked.mark_of(file.fileno())
 
 
 def _plain_batch(content: pa.Buffer, schema: pa.Schema) -> pa.RecordBatch:
@@ -350,7 +357,7 @@ def _plain_array(series: pd.Series) -> pa.Array:
     return pa.array(series.to_numpy())
 
 
-def _from_arrow(table: pa.Table, meta: dict[str, Any], content: pa.Buffer) -> Contents:
+def _from_arrow(table: pa.Table, meta: dict[str, Any], content: pa.Buffer, mark: str | None) -> Contents:
     """Return the contents of a table of one row; the arrays are views of the content of the file."""
 
     def values(name: str) -> pa.Array:
@@ -390,7 +397,9 @@ def _from_arrow(table: pa.Table, meta: dict[str, Any], content: pa.Buffer) -> Co
         report=meta["report"],
         extent=Extent.from_json(meta["extent"]) if "extent" in meta else None,
     )
-    check_consistent(tables)
+    is_known = mark is not None and checked.is_known(mark)
+    if not is_known:
+        check_consistent(tables)
     timetable = typical_day = None
     if "timetable" in meta:
         rides = [name for name in table.column_names if name.startswith(_TIMETABLE)]
@@ -413,6 +422,8 @@ def _from_arrow(table: pa.Table, meta: dict[str, Any], content: pa.Buffer) -> Co
         history=History.from_json(meta["history"]) if "history" in meta else History(),
         typical_day=typical_day,
         prepared=prepared,
+        mark=mark,
+        is_known=is_known,
     )
 
 

@@ -96,8 +96,8 @@ class Network(NetworkData):
         if contents.prepared is not None:
             header, columns = contents.prepared
             if prepared_file.is_current(header, network.fingerprint):
-                network._prepared = prepared_file.from_columns(header, columns, network.streets, network.transit)
-                network._prepared.pin()
+                parts = header, columns, network.streets, network.transit
+                network._prepared = prepared_file.from_columns(*parts, is_known=contents.is_known).pin()
             else:
                 network._prepared_before = tuple(header["types"])
         return network

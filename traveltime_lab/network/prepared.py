@@ -6,10 +6,10 @@ them in memos (`traveltime_lab.runtime.memo`) under keys that name everything th
 Preparing computes exactly these values under these keys in advance. They are never dropped, and are saved with the
 network. So a prepared value is used where the memo would return the same value, and nowhere else.
 
-Most of them do not depend on speeds: topologies, contractions, snap indexes, barriers and the links between stops and
-streets; `add_speeds` keeps these. The labels of a road graph and the customized hierarchy do; they are those of
-searches without a moment, and for walking and cycling those of all moments. Another moment of driving customizes the
-prepared contraction.
+Most of them do not depend on speeds: topologies, contraction orders, snap indexes, barriers and the links between stops
+and streets; `add_speeds` keeps these. The labels of a road graph and the customized hierarchy do; they are those of
+searches without a moment, and for walking and cycling those of all moments. Another moment of driving has a hierarchy
+of its own, with the prepared order.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ logger = logging.getLogger(__name__)
 _OF_STREETS: Final[dict[str, Derived[Any, Any]]] = {
     "topology": layer.TOPOLOGIES,
     "part sizes": engines.PART_SIZES,
-    "contraction": contraction.CONTRACTION,
+    "contraction order": contraction.RANKS,
     "snap index": snapping.INDEXES,
     "islands": snapping.ISLANDS,
     "barriers": snapping.BARRIERS,
@@ -78,10 +78,11 @@ class Prepared:
         rows = tuple((name_of(use), *use[1:]) for use in self.values)
         return _restored, (self.types, rows)
 
-    def pin(self) -> None:
-        """Put the values into the memos of their owners."""
+    def pin(self) -> Prepared:
+        """Put the values into the memos of their owners, and return this."""
         for kind, owner, key, value in self.values:
             kind.pin(owner, key, value)
+        return self
 
     def merged(self, other: Prepared) -> Prepared:
         """Return all values of both."""
@@ -208,7 +209,7 @@ def _use(streets: StreetLayer, means: Transportation) -> None:
     if not graph.topology.is_open.any():
         msg = f"{means.type!r} cannot be prepared, because no street of the network is open to it; leave it out"
         raise ModeError(msg)
-    contraction.contraction(streets, graph.topology)
+    contraction.ranks(streets, graph.topology)
     contraction.hierarchy(streets, graph)
     engines.part_sizes(graph)
     accept_roads = Snapping().accept_roads

@@ -13,7 +13,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from traveltime_lab._arrays import narrowest
 from traveltime_lab.streets.columns import Column, check_column
 
 #: Rows and columns of a block of a grid, and its cells; see `traveltime_lab.kernels.street.grid`.
@@ -62,13 +61,6 @@ RULES: Final[Mapping[str, Mapping[str, Column]]] = {
         "weights_rev": Column("int64", ("arcs",), 0),
         "entry_keys": Column("int64", ("entries",), 0),
         "exit_keys": Column("int64", ("exits",), 0),
-    },
-    "Contraction": {
-        "rank": Column("int32", ("states",), 0, "states"),
-        "up_indptr": Column("int64", ("states+",), 0, "shortcuts"),
-        "up_heads": Column("int32", ("shortcuts",), 0, "states"),
-        "parent": Column("int32", ("states",), -1, "states"),
-        "slots": Column("int32", ("any",), -1, "slots"),
     },
     "Hierarchy": {
         "rank": Column("int32", ("states",), 0, "states"),
@@ -126,7 +118,7 @@ KINDS: Final[Mapping[str, tuple[str, frozenset[str]]]] = {
     "topology": ("StreetLayer", frozenset({"Topology"})),
     "labels": ("StreetLayer", frozenset({"RoadGraph"})),
     "labels at own speeds": ("StreetLayer", frozenset({"RoadGraph"})),
-    "contraction": ("Topology", frozenset({"Contraction"})),
+    "contraction order": ("Topology", frozenset({"array"})),
     "hierarchy": ("RoadGraph", frozenset({"Hierarchy"})),
     "ways to the border": ("RoadGraph", frozenset({"WaysThere"})),
     "part sizes": ("Topology", frozenset({"array"})),
@@ -139,7 +131,7 @@ KINDS: Final[Mapping[str, tuple[str, frozenset[str]]]] = {
 }
 
 
-def check_value(value: Any, sizes: Mapping[str, int]) -> None:
+def check_value(value: Any, sizes: Mapping[str, int], *, is_known: bool = False) -> None:
     """
     Raise ValueError if arrays of a prepared object break their rules, or its parts do not fit together.
 
@@ -149,6 +141,8 @@ def check_value(value: Any, sizes: Mapping[str, int]) -> None:
         Instance of one of the classes of `RULES`, with parts that have been checked.
     sizes : mapping of str to int
         ``edges`` and ``stops`` of the network.
+    is_known : bool, default False
+        Whether the values of columns have been checked before; see `traveltime_lab.network.checked`.
     """
     kind = type(value).__name__
     if kind not in RULES:
@@ -162,28 +156,33 @@ def check_value(value: Any, sizes: Mapping[str, int]) -> None:
         array = getattr(value, name)
         if kind == "Arcs" and name == "indptr" and getattr(array, "dtype", None) == np.int64:  # in a hierarchy
             rule = rule._replace(dtype="int64")
-        if kind == "Contraction" and name == "slots":
-            rule = rule._replace(dtype=str(narrowest(known["slots"])))
-        check_column(f"{kind}.{name}", array, rule, known)
+        check_column(f"{kind}.{name}", array, rule, known, is_known=is_known)
     _check_parts(kind, value, known)
+    if kind == "Hierarchy" and not is_known:
+        # Climbing ends, because each step leads to a higher rank.
+        parent = value.parent
+        if not ((parent > np.arange(parent.size)) | (parent == -1)).all():
+            raise ValueError(f"{kind} contains numbers out of range")
 
 
-def check_kind(kind: str, owner: Any, value: Any) -> None:
+def check_kind(kind: str, owner: Any, value: Any, *, is_known: bool = False) -> None:
     """Raise ValueError unless a prepared value is one of its kind, and fits its owner."""
     if kind not in KINDS:
         raise ValueError(f"{kind!r} is no kind of prepared values")
     requested, classes = KINDS[kind]
     if type(owner).__name__ != requested or _class_of(value) not in classes:
         raise ValueError(f"{kind} of a {type(owner).__name__} is a {_class_of(value)}")
-    if kind == "part sizes":
+    if kind == "part sizes" and not is_known:
         n_parts = int(owner.component.max(initial=0)) + 1
         check_column(kind, value, Column("int64", ("parts",), 0), {"parts": n_parts})
-    if kind in ("contraction", "hierarchy"):
-        topology = owner if kind == "contraction" else owner.topology
-        if value.rank.size != topology.indptr.size - 1:
-            raise ValueError(f"{kind} has {value.rank.size} states instead of {topology.indptr.size - 1}")
-        if kind == "contraction" and value.slots.size != topology.indices.size:
-            raise ValueError(f"{kind} has {value.slots.size} slots instead of {topology.indices.size}")
+    if kind == "contraction order":
+        check_column(
+            kind, value, Column("int32", ("states",), 0, "states"), {"states": owner.n_states}, is_known=is_known
+        )
+        if not (is_known or (np.bincount(value) == 1).all()):
+            raise ValueError(f"{kind} has a rank twice")
+    if kind == "hierarchy" and value.rank.size != owner.topology.n_states:
+        raise ValueError(f"{kind} has {value.rank.size} states instead of {owner.topology.n_states}")
 
 
 def _class_of(value: Any) -> str:
@@ -217,9 +216,6 @@ def _sizes_of(value: Any, sizes: dict[str, int]) -> dict[str, int]:
         topology = value.topology
         own = {"states": _length(topology.indptr, 1), "arcs": _length(topology.indices)}
         own |= {"entries": _length(topology.entry_states), "exits": _length(topology.exit_states)}
-    elif kind == "Contraction":
-        own = {"states": _length(value.rank), "shortcuts": _length(value.up_heads), "any": _length(value.slots)}
-        own["slots"] = 2 * own["shortcuts"]
     elif kind == "Hierarchy":
         own = {"states": _length(value.rank)}
     elif kind == "Grid":
@@ -276,9 +272,6 @@ def _check_parts(kind: str, value: Any, known: Mapping[str, int]) -> None:
     if kind == "RoadGraph":
         is_right &= type(value.shift) is int and 0 <= value.shift <= 62 and value.metric in ("time", "distance")
         is_right &= isinstance(value.connector_kph, float) and 0.0 < value.connector_kph < 1000.0
-    if kind in ("Contraction", "Hierarchy"):
-        # Climbing ends, because each step leads to a higher rank.
-        is_right = bool(((value.parent > np.arange(value.parent.size)) | (value.parent == -1)).all())
     if kind == "SegmentIndex":
         is_right = _length(value.grid.edge) == _length(value.parts.start)
     if kind == "Snaps":

@@ -30,7 +30,7 @@ from traveltime_lab.network.prepared_columns import RULES, check_kind, check_val
 from traveltime_lab.runtime import on_disk
 from traveltime_lab.runtime.memo import Use
 from traveltime_lab.streets.border import WaysThere
-from traveltime_lab.streets.contraction import Contraction, Hierarchy
+from traveltime_lab.streets.contraction import Hierarchy
 from traveltime_lab.streets.costs import CONNECTOR_KPH
 from traveltime_lab.streets.graph import Core, RoadGraph, Topology
 from traveltime_lab.streets.layer import StreetLayer
@@ -43,14 +43,14 @@ PREFIX: Final = "prepared/"
 _CLASSES: Final[dict[str, Callable[..., Any]]] = {
     item.__name__: item
     for item in (
-        Arcs, Contraction, Core, EdgeBoxes, Grid, Hierarchy, Parts, Places, RoadGraph, SegmentIndex, Snaps,
+        Arcs, Core, EdgeBoxes, Grid, Hierarchy, Parts, Places, RoadGraph, SegmentIndex, Snaps,
         StopsOnEdges, Topology, WaysThere,
     )
 }  # fmt: skip
 
 #: The version of prepared values. Raise it when the same tables give other values than before, or the same values mean
 #: something else; tests/network/test_prepared_values.py has digests of values and notices the first.
-VERSION: Final = 1
+VERSION: Final = 2
 
 
 def _form() -> str:
@@ -112,7 +112,7 @@ class _Writer:
 class _Reader:
     """Turns a tree and columns into values."""
 
-    def __init__(self, owners: Mapping[str, Any], columns: Mapping[str, AnyArray]) -> None:
+    def __init__(self, owners: Mapping[str, Any], columns: Mapping[str, AnyArray], *, is_known: bool) -> None:
         self.owners = owners
         transit = owners["transit"]
         self._sizes = {
@@ -120,6 +120,7 @@ class _Reader:
             "stops": 0 if transit is None else transit.timetable.n_stops,
         }
         self._columns = columns
+        self._is_known = is_known
         self._objects: list[Any] = []
 
     def value(self, tree: Any) -> Any:
@@ -137,7 +138,7 @@ class _Reader:
             return self._objects[tree["same"]]
         parts = {name: self.value(item) for name, item in tree["parts"].items()}
         made = _CLASSES[tree["class"]](**parts)
-        check_value(made, self._sizes)
+        check_value(made, self._sizes, is_known=self._is_known)
         self._objects.append(made)
         return made
 
@@ -160,6 +161,8 @@ def from_columns(
     columns: Mapping[str, AnyArray],
     streets: StreetLayer,
     transit: TransitLayer | None,
+    *,
+    is_known: bool = False,
 ) -> Prepared:
     """
     Return prepared values.
@@ -170,18 +173,20 @@ def from_columns(
         From `to_columns`.
     streets, transit : StreetLayer and TransitLayer
         The layers of the network.
+    is_known : bool, default False
+        Whether the values of columns have been checked before; see `traveltime_lab.network.checked`.
 
     Raises
     ------
     ValueError, KeyError, TypeError
         If the values make no sense; see `traveltime_lab.network.prepared_columns`.
     """
-    reader = _Reader({"streets": streets, "transit": transit}, columns)
+    reader = _Reader({"streets": streets, "transit": transit}, columns, is_known=is_known)
     values = []
     for item in header["values"]:
         key, value = reader.value(item["key"]), reader.value(item["value"])
         owner = reader.value(item["owner"])
-        check_kind(item["kind"], owner, value)
+        check_kind(item["kind"], owner, value, is_known=is_known)
         hash(key)
         values.append(Use(KINDS[item["kind"]], owner, key, value))
     return Prepared(tuple(header["types"]), tuple(values))

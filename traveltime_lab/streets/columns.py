@@ -39,7 +39,7 @@ class Column(NamedTuple):
     may_be_nan: bool = False
 
 
-def check_column(name: str, array: Any, rule: Column, sizes: Mapping[str, int]) -> None:
+def check_column(name: str, array: Any, rule: Column, sizes: Mapping[str, int], *, is_known: bool = False) -> None:
     """
     Raise ValueError if a column breaks its rule.
 
@@ -51,6 +51,8 @@ def check_column(name: str, array: Any, rule: Column, sizes: Mapping[str, int]) 
     rule : Column
     sizes : mapping of str to int
         The sizes that rules name.
+    is_known : bool, default False
+        Whether the values have been checked before, so that only their type and number are.
     """
     if not isinstance(array, np.ndarray) or array.dtype != np.dtype(rule.dtype):
         got = getattr(array, "dtype", type(array).__name__)
@@ -58,7 +60,7 @@ def check_column(name: str, array: Any, rule: Column, sizes: Mapping[str, int]) 
     shape = tuple(size if isinstance(size, int) else _size(size, sizes) for size in rule.shape)
     if array.shape != shape:
         raise ValueError(f"column {name} must have the shape {shape}, got {array.shape}")
-    if not array.size or array.dtype == np.bool_:
+    if is_known or not array.size or array.dtype == np.bool_:
         return
     if isinstance(rule.shape[0], str) and rule.shape[0].endswith("+") and isinstance(rule.high, str):
         _check_pointer(name, array, sizes[rule.high])

@@ -1,8 +1,9 @@
 """
 Compute labels of many pairs with customizable contraction hierarchies.
 
-The contraction order and its shortcuts depend on the streets only and are computed once per topology. The
-customization depends on speeds and is computed once per search graph, in a sixth of that time. The labels equal those
+The contraction order and its shortcuts depend on the streets only and are computed once per topology; saved networks
+have the order, from which the shortcuts follow in a tenth of the time. The customization depends on speeds and is
+computed once per search graph. The labels equal those
 of `traveltime_lab.kernels.street.road`, including lengths, turn costs and turn restrictions, because a hierarchy
 contracts the states and arcs of the same `RoadGraph` and uses the same ports.
 """
@@ -18,17 +19,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from traveltime_lab._arrays import FloatArray, Int32Array, Int64Array, rows_of, take_rows
+from traveltime_lab._arrays import Int32Array, Int64Array, rows_of, take_rows
 from traveltime_lab.kernels.records import Arcs, Ports
 from traveltime_lab.kernels.street import contraction as kernel
-from traveltime_lab.kernels.street import customization, dissection, sweeps, turns
+from traveltime_lab.kernels.street import customization, dissection, edge_dissection, sweeps, turns
 from traveltime_lab.kernels.unreached import UNREACHED
 from traveltime_lab.runtime import on_disk
 from traveltime_lab.runtime.memo import Derived
 from traveltime_lab.runtime.threads import map_ahead, row_blocks, side_by_side
 from traveltime_lab.settings import settings
 from traveltime_lab.streets.graph import RoadGraph, Topology
-from traveltime_lab.streets.junctions import interleave
 from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.streets.links import LinkedPoints, by_edge
 from traveltime_lab.streets.workspaces import climbs, marks, streams
@@ -82,8 +82,14 @@ class Hierarchy:
     down: Arcs
 
 
+RANKS = Derived[None, Int32Array]("contraction order")
 CONTRACTION = Derived[None, Contraction]("contraction")
 HIERARCHY = Derived[None, Hierarchy]("hierarchy")
+
+
+def ranks(streets: StreetLayer, topology: Topology) -> Int32Array:
+    """Return the rank of each state in the contraction order of a topology, which is computed once and kept."""
+    return RANKS.of(topology, None, lambda: _rank(streets, topology))
 
 
 def contraction(streets: StreetLayer, topology: Topology) -> Contraction:
@@ -97,10 +103,12 @@ def hierarchy(streets: StreetLayer, graph: RoadGraph) -> Hierarchy:
 
 
 def _contract(streets: StreetLayer, topology: Topology) -> Contraction:
-    """Compute the contraction order of a topology and its shortcuts."""
+    """Compute the shortcuts of a topology."""
+    rank = ranks(streets, topology)
     begin = time.perf_counter()
-    indptr, indices, rank, order = _order(streets, topology)
-    up_indptr, up_heads = kernel.fill(indptr, indices, rank, order)
+    order = np.empty(rank.size, np.int32)
+    order[rank] = np.arange(rank.size, dtype=np.int32)
+    up_indptr, up_heads = kernel.fill(*_neighbours(topology), rank, order)
     parent = kernel.elimination_tree(up_indptr, up_heads)
     slots = kernel.slots_of_arcs(topology.indptr, topology.indices, rank, up_indptr, up_heads)
     seconds = time.perf_counter() - begin
@@ -108,61 +116,60 @@ def _contract(streets: StreetLayer, topology: Topology) -> Contraction:
     return Contraction(rank, up_indptr, up_heads, parent, slots)
 
 
-def _order(streets: StreetLayer, topology: Topology) -> tuple[Int32Array, Int32Array, Int32Array, Int32Array]:
-    """
-    Compute the contraction order of a topology.
+def _rank(streets: StreetLayer, topology: Topology) -> Int32Array:
+    """Compute the rank of each state in the contraction order of a topology."""
+    begin = time.perf_counter()
+    if (topology.state_edge >= 0).all():
+        order = _order_of_directed_edges(streets, topology)
+    else:
+        order = _order_of_nodes(streets, *_neighbours(topology))
+    rank = np.empty(order.size, np.int32)
+    rank[order] = np.arange(order.size, dtype=np.int32)
+    logger.info("ordered states=%d seconds=%.2f", topology.n_states, time.perf_counter() - begin)
+    return rank
 
-    Returns
-    -------
-    indptr, indices : int32 arrays
-        CSR of the neighbours of each state.
-    rank, order : int32 arrays of shape (n_states,)
-        Rank of each state, and state of each rank.
-    """
+
+def _neighbours(topology: Topology) -> tuple[Int32Array, Int32Array]:
+    """Return the neighbours of each state as the index pointer and the indices of a CSR."""
     indices = np.empty(2 * topology.indices.size, np.int32)
     indptr = kernel.neighbours(topology.indptr, topology.indices, indices)
     indices.resize(int(indptr[-1]), refcheck=False)
+    return indptr, indices
+
+
+def _order_of_nodes(streets: StreetLayer, indptr: Int32Array, indices: Int32Array) -> Int32Array:
+    """Return the order of states that are nodes."""
     # Contract dead ends and states with two neighbours first: a third of the states, in very little time.
-    left, degree = indices.copy(), np.empty(topology.n_states, np.int32)
+    left, degree = indices.copy(), np.empty(indptr.size - 1, np.int32)
     peeled = dissection.peel(indptr, left, degree)
-    lines = _lines(streets, topology, np.flatnonzero(degree >= 0).astype(np.int32))
-    dissection.dissect(dissection.Graph(indptr, left, degree), lines)
-    order = np.concatenate([peeled, lines[0]])
-    rank = np.empty(order.size, np.int32)
-    rank[order] = np.arange(order.size, dtype=np.int32)
-    return indptr, indices, rank, order
+    lines = _lines(streets, np.flatnonzero(degree >= 0))
+    dissection.dissect(dissection.Graph(indptr, left, degree), lines, side_by_side, settings.threads)
+    return np.concatenate([peeled, lines[0]])
 
 
-def _lines(streets: StreetLayer, topology: Topology, states: Int32Array) -> Int32Array:
-    """Return some states, sorted along each of four compass directions; int32 array of shape (4, n)."""
-    x, y = _places(streets, topology)
-    x, y = x[states], y[states]
-    lines = np.empty((4, states.size), np.int32)
+def _order_of_directed_edges(streets: StreetLayer, topology: Topology) -> Int32Array:
+    """Return the order of states that are directed edges; those of an edge follow each other."""
+    tables, edge_of = streets.tables, topology.state_edge >> 1
+    n_states = np.bincount(edge_of, minlength=tables.edge_from.size).astype(np.int32)
+    used = np.flatnonzero(n_states).astype(np.int32)
+    tails, heads, n_states = tables.edge_from[used], tables.edge_to[used], n_states[used]
+    n_nodes = tables.node_lng.size
+    peeled, kept = edge_dissection.peel(tails, heads, n_states, n_nodes)
+    left = edge_dissection.streets_of(tails[kept], heads[kept], n_states[kept], n_nodes)
+    lines = _lines(streets, np.flatnonzero(left.degree))
+    order = used[np.concatenate([peeled, kept[edge_dissection.dissect(left, lines, side_by_side, settings.threads)]])]
+    place = np.empty(tables.edge_from.size, np.int32)
+    place[order] = np.arange(order.size, dtype=np.int32)
+    return np.argsort(place[edge_of], kind="stable").astype(np.int32)
+
+
+def _lines(streets: StreetLayer, nodes: Int64Array) -> Int32Array:
+    """Return some nodes, sorted along each of four compass directions; int32 array of shape (4, n)."""
+    x, y = streets.frame.to_xy(streets.tables.node_lng[nodes], streets.tables.node_lat[nodes])
+    lines = np.empty((4, nodes.size), np.int32)
     for line, along in zip(lines, (x, y, x + y, x - y), strict=True):
-        line[:] = states[np.argsort(along, kind="stable")]
+        line[:] = nodes[np.argsort(along, kind="stable")]
     return lines
-
-
-def _places(streets: StreetLayer, topology: Topology) -> tuple[FloatArray, FloatArray]:
-    """
-    Return the positions of states: those of nodes, or the middles of directed edges.
-
-    Returns
-    -------
-    x, y : float64 arrays of shape (n_states,), m
-    """
-    tables = streets.tables
-    tail = interleave(tables.edge_from, tables.edge_to)
-    # The position of a state without arcs is arbitrary.
-    first = np.zeros(topology.n_states, np.int32)
-    first[topology.indices] = tail[topology.arc_edge ^ 1]
-    first[np.repeat(np.arange(topology.n_states, dtype=np.int32), np.diff(topology.indptr))] = tail[topology.arc_edge]
-    second = first.copy()
-    of_edges = topology.state_edge >= 0
-    first[of_edges] = tail[topology.state_edge[of_edges]]
-    second[of_edges] = tail[topology.state_edge[of_edges] ^ 1]
-    x, y = streets.frame.to_xy(tables.node_lng, tables.node_lat)
-    return (x[first] + x[second]) / 2.0, (y[first] + y[second]) / 2.0
 
 
 def _customize(streets: StreetLayer, graph: RoadGraph) -> Hierarchy:

@@ -19,7 +19,7 @@ from traveltime_lab.kernels.street import road, sweeps
 from traveltime_lab.runtime.memo import Derived
 from traveltime_lab.settings import settings
 from traveltime_lab.streets import contraction
-from traveltime_lab.streets.contraction import CONTRACTION, HIERARCHY, hierarchy
+from traveltime_lab.streets.contraction import CONTRACTION, HIERARCHY, RANKS, hierarchy
 from traveltime_lab.streets.dijkstra import Dijkstra
 from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.layer import StreetLayer
@@ -30,10 +30,12 @@ ENGINES: Final = ("auto", "dijkstra", "hierarchy", "pandana")
 logger = logging.getLogger(__name__)
 
 # Nanoseconds on one thread; only their ratios matter. Fitted to matrices in Porto Alegre, Milan and a patchwork of 28
-# regions, and to chosen pairs in Porto Alegre, Milan and New York, but for contraction and customization, which are
-# older; `benchmarks/engine_choice.py --expected` compares what they say with the real times.
-#: Per state: contraction, customization, selection of the states that lead to the destinations, sweep of all lanes.
-_CONTRACT_NS: Final = 6500
+# regions, and to chosen pairs in Porto Alegre, Milan and New York; `benchmarks/engine_choice.py --expected` compares
+# what they say with the real times. Orders took 1,300 to 3,900 on foot and by car in Porto Alegre, Milan and New York.
+#: Per state: contraction order, contraction, customization, selection of the states that lead to the destinations,
+#: sweep of all lanes.
+_ORDER_NS: Final = 2500
+_CONTRACT_NS: Final = 350
 _CUSTOMIZE_NS: Final = 1200
 _RESTRICT_NS: Final = 80
 _SWEEP_NS: Final = 42
@@ -288,6 +290,8 @@ def expected(
         making_ns += n_states * _CUSTOMIZE_NS
         if not CONTRACTION.is_ready(graph.topology, None):
             making_ns += n_states * _CONTRACT_NS
+            if not RANKS.is_ready(graph.topology, None):
+                making_ns += n_states * _ORDER_NS / settings.threads
     # Labels of large networks do not fit into the caches of a processor.
     search_ns = _SEARCH_NS * float(np.clip(np.sqrt(n_states / 70_000), 1.0, 1.6)) / min(settings.threads, n_near)
     parts_of_near = _parts(graph, near)
