@@ -282,6 +282,7 @@ OPENERS = {
     "kernels/warm_up.py": "a list of this package",
     "maps/leaflet/__init__.py": "parts of this package",
     "maps/offline_page/__init__.py": "parts of this package",
+    "network/checked.py": "modules of this package",
     "network/checksums.py": "a file that it has written",
     "network/sample.py": "parts of other packages",
     "readers/osm/cut.py": "temporary files",

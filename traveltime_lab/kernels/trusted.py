@@ -31,6 +31,7 @@ _PASS = getattr(os, "O_PATH", getattr(os, "O_SEARCH", os.O_RDONLY))
 _FOLDER = _PASS | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 #: Without waiting for the other end of a pipe.
 _FILE = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+_NEW = os.O_WRONLY | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 #: Most symbolic links on the way to a file, as in Linux.
 _MOST_LINKS = 40
@@ -104,6 +105,30 @@ def make_folder(path: Path) -> None:
         return
     with _opened_folder(path, is_made=True):
         pass
+
+
+def make_empty(path: Path) -> None:
+    """
+    Create an empty file, unless it exists, in a folder that only the current user or root can write to.
+
+    Parameters
+    ----------
+    path : Path
+        Its folder is created, too.
+
+    Raises
+    ------
+    UntrustedError
+        If another user could write to the folder.
+    OSError
+        If the file cannot be created.
+    """
+    if not CAN_JUDGE:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+        return
+    with _opened_folder(path.parent, is_made=True) as folder:
+        os.close(os.open(path.name, _NEW, 0o600, dir_fd=folder))
 
 
 @contextlib.contextmanager

@@ -64,8 +64,7 @@ def remember(mark: str) -> None:
     """Leave a mark, where possible."""
     folder = _folder()
     with contextlib.suppress(OSError, trusted.UntrustedError):
-        trusted.make_folder(folder)
-        os.close(os.open(folder / mark, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600))
+        trusted.make_empty(folder / mark)
         marks = sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime)
         for path in marks[:-_MOST]:
             path.unlink()

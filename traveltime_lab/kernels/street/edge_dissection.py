@@ -75,7 +75,7 @@ def peel(tails, heads, capacity, n_nodes):
     tails, heads : int32 arrays of shape (m,)
         Ends of each edge. Overwritten with those of the joined edge, where it remains.
     capacity : int32 array of shape (m,)
-        Of two edges that are joined, the one with less remains.
+        The edge with less remains of two that are joined.
     n_nodes : int
 
     Returns
