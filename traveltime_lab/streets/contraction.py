@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from traveltime_lab._arrays import Int32Array, Int64Array, rows_of, take_rows
+from traveltime_lab.kernels.lanes import LANES
 from traveltime_lab.kernels.records import Arcs, Ports
 from traveltime_lab.kernels.street import contraction as kernel
 from traveltime_lab.kernels.street import customization, dissection, edge_dissection, sweeps, turns
@@ -228,7 +229,7 @@ def label_blocks(
 
     with marks(graph.topology) as places, streams(graph.topology) as space:
         stream, space.room = sweeps.restrict(down, made.parent, made.rank, far.ports, places.number, space.room)
-        blocks = map_ahead(functools.partial(sweep, stream), row_blocks(n_near, n_far, multiple=sweeps.LANES))
+        blocks = map_ahead(functools.partial(sweep, stream), row_blocks(n_near, n_far, multiple=LANES))
         try:
             yield from blocks
         finally:

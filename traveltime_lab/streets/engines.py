@@ -15,6 +15,7 @@ import numpy as np
 
 from traveltime_lab._arrays import Int32Array, Int64Array, take_rows
 from traveltime_lab._checks import one_of
+from traveltime_lab.kernels.lanes import LANES
 from traveltime_lab.kernels.street import road, sweeps
 from traveltime_lab.runtime.memo import Derived
 from traveltime_lab.settings import settings
@@ -38,7 +39,7 @@ _ORDER_NS: Final = 2500
 _CONTRACT_NS: Final = 350
 _CUSTOMIZE_NS: Final = 1200
 _RESTRICT_NS: Final = 80
-_SWEEP_NS: Final = 42
+_SWEEP_NS: Final = 26
 #: Per state, instead of the last two, from one origin.
 _SWEEP_OF_ONE_NS: Final = 66
 #: Per state that a plain search reaches.
@@ -339,7 +340,7 @@ def _asking_ns(
     deeper = math.pow(depth / _USUAL_DEPTH, _DEPTH_POWER)
     if are_pairs:
         return (n_near * _CLIMB_NS + n_far * _PAIR_NS) * deeper / settings.threads
-    n_sweeps = -(-n_near // sweeps.LANES)
+    n_sweeps = -(-n_near // LANES)
     n_threads = min(settings.threads, n_sweeps)
     row_ns = _SWEEP_OF_ONE_NS if n_near == 1 else _RESTRICT_NS + n_sweeps * _SWEEP_NS / n_threads
     fixed_ns = n_near * (_CLIMB_NS * deeper + n_far * _READ_LANE_NS) / n_threads

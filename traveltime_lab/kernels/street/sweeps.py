@@ -23,11 +23,10 @@ from typing import NamedTuple
 import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
+from traveltime_lab.kernels.lanes import LANES, relax
 from traveltime_lab.kernels.prefetch import prefetch
 from traveltime_lab.kernels.unreached import UNREACHED
 
-#: Number of searches in one sweep. Their labels for one vertex, 64 bytes, fill a cache line and whole vector registers.
-LANES = 8
 #: How many rows ahead the arcs of a vertex are prefetched, and before that where they begin.
 _ARCS_AHEAD = 8
 _BEGINS_AHEAD = 24
@@ -257,7 +256,8 @@ def many_to_many(up, rank, stream, seeds, limit, marks, result):
     slot, has_work = marks
     above = np.empty((1024, LANES), np.int64)
     start = np.full(n_rows, -1, np.int32)
-    below = np.empty((n_rows, LANES), np.int64)
+    # The last row is that of each column, one after the other.
+    below = np.empty((n_rows + 1, LANES), np.int64)
     for first in range(0, n_searches, LANES):
         used = min(LANES, n_searches - first)
         n_slots = np.int64(0)
@@ -296,35 +296,17 @@ def many_to_many(up, rank, stream, seeds, limit, marks, result):
             has_work[block] = False
         at = 0
         for row in range(n_rows + n_columns):
-            a0 = a1 = a2 = a3 = a4 = a5 = a6 = a7 = UNREACHED
-            if row < n_rows and start[row] >= 0:
-                mine = start[row]
+            here = min(row, n_rows)
+            mine = start[row] if row < n_rows else np.int32(-1)
+            if mine >= 0:
                 start[row] = -1
-                a0, a1, a2, a3 = above[mine, 0], above[mine, 1], above[mine, 2], above[mine, 3]
-                a4, a5, a6, a7 = above[mine, 4], above[mine, 5], above[mine, 6], above[mine, 7]
-            tail = tails[at]
-            # The loop over the lanes is unrolled by hand, so that all lanes stay in registers. It ends at a sentinel:
-            # given a count, the compiler would transform it.
-            while tail >= 0:
-                label = labels[at]
-                a0 = min(a0, below[tail, 0] + label)
-                a1 = min(a1, below[tail, 1] + label)
-                a2 = min(a2, below[tail, 2] + label)
-                a3 = min(a3, below[tail, 3] + label)
-                a4 = min(a4, below[tail, 4] + label)
-                a5 = min(a5, below[tail, 5] + label)
-                a6 = min(a6, below[tail, 6] + label)
-                a7 = min(a7, below[tail, 7] + label)
-                at += 1
-                tail = tails[at]
-            at += 1
-            if row < n_rows:
-                below[row, 0], below[row, 1], below[row, 2], below[row, 3] = a0, a1, a2, a3
-                below[row, 4], below[row, 5], below[row, 6], below[row, 7] = a4, a5, a6, a7
-            else:
-                best = (a0, a1, a2, a3, a4, a5, a6, a7)
+            for lane in range(LANES):
+                below[here, lane] = above[mine, lane] if mine >= 0 else UNREACHED
+            at = relax(below, here, tails, labels, at)
+            if row >= n_rows:
                 for lane in range(used):
-                    result[first + lane, row - n_rows] = best[lane] if best[lane] <= limit else UNREACHED
+                    best = below[here, lane]
+                    result[first + lane, row - n_rows] = best if best <= limit else UNREACHED
 
 
 @kernel
