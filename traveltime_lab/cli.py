@@ -338,6 +338,11 @@ def _named_loader(text: str) -> tuple[str, tuple[Path, ...], Callable[[], tl.Net
 
 
 def _build(options: argparse.Namespace) -> None:
+    from traveltime_lab.modes.transportation import as_transportation
+    from traveltime_lab.network.prepared import check_timetable
+    from traveltime_lab.network.unfinished import remove
+    from traveltime_lab.runtime.progress import shown
+
     if options.out.name.lower().endswith(_OSM_ENDS):
         raise tl.InputError(
             f"OUT, the last name, is the network to write, and {options.out} is the name of an OpenStreetMap file; "
@@ -352,12 +357,11 @@ def _build(options: argparse.Namespace) -> None:
             pass
     if options.speeds is not None and not is_file(options.speeds):
         raise tl.MissingFileError(f"no profile of speeds at {options.speeds}")
-    # Prepare the changed network; streets that changes add have slopes, too.
-    is_final = options.changes is None and options.elevation is None and options.speeds is None
+    prepared_for = [as_transportation(each) for each in options.prepare]
+    check_timetable(prepared_for, has_timetable=bool(options.gtfs))  # before the work, too
     osm = options.osm if len(options.osm) > 1 else options.osm[0]
     network = tl.build_network(
-        osm, gtfs=options.gtfs, bounds=options.bounds, timezone=options.timezone,
-        prepare=options.prepare if is_final else (), progress=sys.stderr.isatty(),
+        osm, gtfs=options.gtfs, bounds=options.bounds, timezone=options.timezone, progress=sys.stderr.isatty()
     )  # fmt: skip
     if options.speeds is not None:
         network = tl.add_speeds(network, profile=options.speeds)
@@ -365,10 +369,15 @@ def _build(options: argparse.Namespace) -> None:
         network = network.with_changes(tl.load_changes(options.changes))
     if options.elevation is not None:
         network = tl.add_elevation(network, options.elevation)
-    if options.prepare and not is_final:
-        network.prepare(*options.prepare)
+    # The changed network; streets that changes add have slopes, too. After an interruption it goes on.
+    folder = options.out.with_name(f"{options.out.name}.unfinished")
+    if prepared_for:
+        with shown(sys.stderr.isatty(), 1, "Preparing the network", "", is_share=True) as advance:
+            network.prepare(*prepared_for, folder=folder)
+            advance(1)
     print(network.report())
     print(f"\nSaved: {network.save(options.out).resolve()}")
+    remove(folder)
 
 
 def _run_job(options: argparse.Namespace) -> None:

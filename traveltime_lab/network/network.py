@@ -16,7 +16,7 @@ from traveltime_lab.errors import InputError, KeywordError
 from traveltime_lab.kernels import cache
 from traveltime_lab.modes.transportation import Transportation, as_transportation
 from traveltime_lab.moments import resolve_moment
-from traveltime_lab.network import exports, frames, prepared, prepared_file, stress, timetable_frames, views
+from traveltime_lab.network import exports, frames, prepared, prepared_file, stress, timetable_frames, unfinished, views
 from traveltime_lab.network.data import NetworkData, parts_of
 from traveltime_lab.network.file import Contents, write_file
 from traveltime_lab.network.history import History
@@ -328,7 +328,9 @@ class Network(NetworkData):
         when = resolve_moment(moment, self.timezone, name="moment")
         return self.streets.road_graph(as_transportation(transportation), when, metric=metric)
 
-    def prepare(self, *transportations: str | Transportation | Mapping[str, Any]) -> Network:
+    def prepare(
+        self, *transportations: str | Transportation | Mapping[str, Any], folder: str | os.PathLike[str] | None = None
+    ) -> Network:
         """
         Prepare the network for means of transportation, so that their first searches take no longer than others.
 
@@ -341,6 +343,8 @@ class Network(NetworkData):
             For a type with a timetable, the streets and stops of its access and of walking are prepared. Options
             on which the streets depend are part of the prepared data: ``"driving+ferry"`` differs from
             ``"driving"``.
+        folder : path-like, optional
+            Keeps finished data, so that the same call goes on after an interruption; delete it when you have saved.
 
         Returns
         -------
@@ -361,18 +365,11 @@ class Network(NetworkData):
         Examples
         --------
         >>> network = tl.sample_network("helsinki").prepare("walking")
-        >>> network.prepared
-        ('walking',)
         >>> path = network.save("helsinki.network")
         >>> tl.load_network(path).prepared
         ('walking',)
         """
-        if not transportations:
-            msg = "prepare needs at least one means of transportation, such as network.prepare('walking', 'driving')"
-            raise InputError(msg)
-        chosen = [as_transportation(each) for each in transportations]
-        made = prepared.prepare(self.streets, self.transit, chosen)
-        made.pin()
+        made = unfinished.prepare(self.streets, self.transit, transportations, folder, self.fingerprint)
         self._prepared = self._prepared.merged(made)
         self._prepared_before = ()
         return self

@@ -15,9 +15,9 @@ of its own, with the prepared order.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from traveltime_lab.errors import ModeError
 from traveltime_lab.modes.snapping import Snapping
@@ -131,9 +131,29 @@ def check_timetable(transportations: Iterable[Transportation], *, has_timetable:
             raise ModeError(msg)
 
 
-def prepare(streets: StreetLayer, transit: TransitLayer | None, transportations: Iterable[Transportation]) -> Prepared:
+class Kept(Protocol):
+    """Where values are kept until all are prepared; see `traveltime_lab.network.unfinished`."""
+
+    def keep(self, uses: list[Use]) -> None:
+        """Keep values, of which some may have been kept before."""
+
+
+def prepare(
+    streets: StreetLayer,
+    transit: TransitLayer | None,
+    transportations: Iterable[Transportation],
+    kept: Kept | None = None,
+) -> Prepared:
     """
     Compute the values that searches by some means of transportation derive from a network.
+
+    Parameters
+    ----------
+    streets, transit : StreetLayer and TransitLayer
+        The layers of the network.
+    transportations : iterable of Transportation
+    kept : Kept, optional
+        Is given the values so far after each step.
 
     Raises
     ------
@@ -144,18 +164,29 @@ def prepare(streets: StreetLayer, transit: TransitLayer | None, transportations:
     check_timetable(transportations, has_timetable=transit is not None)
     on_disk.trim()
     with recording() as uses, finished_by(_on_disk):
+
+        def keep() -> None:
+            if kept is not None:
+                kept.keep([use for use in uses if use.kind in _NAMES])
+
         # Driving first: it has the largest search graph, and takes the most memory while it is contracted.
         for transportation in sorted(transportations, key=lambda means: not means.street.has_turns):
             is_ridden = transportation.uses_timetable
-            for means in {transportation.access, transportation.egress} if is_ridden else {transportation}:
-                _use(streets, means)
+            both = transportation.access, transportation.egress
+            for means in dict.fromkeys(both) if is_ridden else (transportation,):
+                for _ in _steps(streets, means):
+                    keep()
                 if transit is not None and (is_ridden or means.street.is_on_foot):
                     stop_links.linked_stops(transit, streets.road_graph(means), means)
+                keep()
     made = {(use.kind, id(use.owner), use.key): use for use in uses if use.kind in _NAMES}
-    # Owners first: labels belong to a topology, hierarchies to labels.
+    return Prepared(tuple(dict.fromkeys(map(_in_words, transportations))), tuple(sorted_by_owner(made.values())))
+
+
+def sorted_by_owner(uses: Iterable[Use]) -> list[Use]:
+    """Return values in an order in which owners come first: labels belong to a topology, hierarchies to labels."""
     order = {name: place for place, name in enumerate(("topology", "labels", "labels at own speeds"))}
-    values = sorted(made.values(), key=lambda use: order.get(name_of(use), len(order)))
-    return Prepared(tuple(dict.fromkeys(map(_in_words, transportations))), tuple(values))
+    return sorted(uses, key=lambda use: order.get(name_of(use), len(order)))
 
 
 def _on_disk(kind: str, value: Any) -> Any:
@@ -203,14 +234,17 @@ def _in_words(means: Transportation) -> str:
     return f"{means.type} ({'; '.join(text)})" if text else means.type
 
 
-def _use(streets: StreetLayer, means: Transportation) -> None:
-    """Compute all values that searches on streets need."""
+def _steps(streets: StreetLayer, means: Transportation) -> Iterator[None]:
+    """Compute all values that searches on streets need, and yield after those that take long."""
     graph = streets.road_graph(means)
     if not graph.topology.is_open.any():
         msg = f"{means.type!r} cannot be prepared, because no street of the network is open to it; leave it out"
         raise ModeError(msg)
+    yield
     contraction.ranks(streets, graph.topology)
+    yield
     contraction.hierarchy(streets, graph)
+    yield
     engines.part_sizes(graph)
     accept_roads = Snapping().accept_roads
     snapping.snap_index(streets, means, accept_roads)

@@ -67,16 +67,37 @@ def _form() -> str:
 MADE_WITH: Final = f"{VERSION} {_form()}"
 
 
-class _Writer:
-    """Turns values into a tree and columns."""
+class Writer:
+    """
+    Turns values into a tree and columns.
 
-    def __init__(self, owners: Mapping[int, str]) -> None:
-        self.owners = owners
+    Parameters
+    ----------
+    streets, transit : StreetLayer and TransitLayer
+        The layers of the network.
+
+    Attributes
+    ----------
+    columns : dict of str to array
+        Columns by name.
+    digests : dict of str to str
+        Digest of the content of each column.
+    """
+
+    def __init__(self, streets: StreetLayer, transit: TransitLayer | None) -> None:
+        self.owners = {id(streets): "streets"} | ({} if transit is None else {id(transit): "transit"})
         self.columns: dict[str, AnyArray] = {}
+        self.digests: dict[str, str] = {}
         self._objects: dict[int, int] = {}
         self._arrays: dict[bytes, str] = {}
 
-    def tree(self, value: Any) -> Any:
+    def described(self, use: Use) -> dict[str, Any]:
+        """Return kind, key, value and owner of a value as JSON; its owner has been described, or is a layer."""
+        # The owner last: topologies are written as values before they are owners.
+        key, value = self._tree(use.key), self._tree(use.value)
+        return {"kind": name_of(use), "key": key, "value": value, "owner": self._tree(use.owner)}
+
+    def _tree(self, value: Any) -> Any:
         if value is None or isinstance(value, bool | str):
             return value
         if isinstance(value, int | float | np.number):
@@ -88,10 +109,10 @@ class _Writer:
         if id(value) in self.owners:
             return {"owner": self.owners[id(value)]}
         if type(value) is tuple:
-            return {"tuple": [self.tree(item) for item in value]}
+            return {"tuple": [self._tree(item) for item in value]}
         if id(value) in self._objects:
             return {"same": self._objects[id(value)]}
-        parts = {name: self.tree(getattr(value, name)) for name in names_of_parts(value)}
+        parts = {name: self._tree(getattr(value, name)) for name in names_of_parts(value)}
         # Numbered in the order in which a reader completes them.
         self._objects[id(value)] = len(self._objects)
         return {"class": type(value).__name__, "parts": parts}
@@ -103,9 +124,10 @@ class _Writer:
         if flat.nbytes >= on_disk.LEAST:
             on_disk.let_go()
         if key not in self._arrays:
-            self._arrays[key] = f"{PREFIX}{len(self.columns)}"
+            name = self._arrays[key] = f"{PREFIX}{len(self.columns)}"
+            self.digests[name] = key.hex()
             # Arrow has booleans as bits, which would have to be copied.
-            self.columns[self._arrays[key]] = flat.view(np.uint8) if flat.dtype == np.bool_ else flat
+            self.columns[name] = flat.view(np.uint8) if flat.dtype == np.bool_ else flat
         return self._arrays[key]
 
 
@@ -147,12 +169,8 @@ def to_columns(
     made: Prepared, fingerprint: str, streets: StreetLayer, transit: TransitLayer | None
 ) -> tuple[dict[str, Any], dict[str, AnyArray]]:
     """Return the part of the header about prepared values, and their columns."""
-    writer = _Writer({id(streets): "streets"} | ({} if transit is None else {id(transit): "transit"}))
-    values = []
-    for use in made.values:
-        # The owner last: topologies are written as values before they are owners.
-        key, value = writer.tree(use.key), writer.tree(use.value)
-        values.append({"kind": name_of(use), "key": key, "value": value, "owner": writer.tree(use.owner)})
+    writer = Writer(streets, transit)
+    values = [writer.described(use) for use in made.values]
     return {"made_with": MADE_WITH, "network": fingerprint, "types": made.types, "values": values}, writer.columns
 
 
