@@ -369,7 +369,7 @@ def _build(options: argparse.Namespace) -> None:
         network = network.with_changes(tl.load_changes(options.changes))
     if options.elevation is not None:
         network = tl.add_elevation(network, options.elevation)
-    # The changed network; streets that changes add have slopes, too. After an interruption it goes on.
+    # The changed network; streets that changes add have slopes, too. After an interruption it resumes.
     folder = options.out.with_name(f"{options.out.name}.unfinished")
     if prepared_for:
         with shown(sys.stderr.isatty(), 1, "Preparing the network", "", is_share=True) as advance:

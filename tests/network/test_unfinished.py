@@ -1,4 +1,4 @@
-"""Preparing that is interrupted goes on where it was, and gives the same bytes."""
+"""Preparing that is interrupted resumes where it was, and gives the same bytes."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def whole(plain: Path) -> bytes:
     return tl.load_network(plain).prepare(*TYPES).save(plain.with_name("whole.network")).read_bytes()
 
 
-class Stop(Exception):
+class StopError(Exception):
     """Ends preparing."""
 
 
@@ -72,7 +72,7 @@ def test_every_step_may_be_the_last(plain: Path, whole: bytes, tmp_path: Path, m
         keep(self, uses)
         steps += 1
         if len(self._values) > before and steps > 1:
-            raise Stop
+            raise StopError
 
     while True:
         network, steps = tl.load_network(plain), 0
@@ -80,7 +80,7 @@ def test_every_step_may_be_the_last(plain: Path, whole: bytes, tmp_path: Path, m
             patch.setattr(unfinished.Unfinished, "keep", stops)
             try:
                 network.prepare(*TYPES, folder=folder)
-            except Stop:
+            except StopError:
                 n_calls += 1
                 assert network.prepared == ()
                 continue

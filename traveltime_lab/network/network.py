@@ -344,7 +344,7 @@ class Network(NetworkData):
             on which the streets depend are part of the prepared data: ``"driving+ferry"`` differs from
             ``"driving"``.
         folder : path-like, optional
-            Keeps finished data, so that the same call goes on after an interruption; delete it when you have saved.
+            Keeps finished data, so that the same call resumes after an interruption; delete it when you have saved.
 
         Returns
         -------

@@ -1,5 +1,5 @@
 """
-Keep what has been prepared of a network in a folder, so that preparing goes on after an interruption.
+Keep what has been prepared of a network in a folder, so that preparing resumes after an interruption.
 
 Each array is a file in NumPy's format, whose name is a digest of its content. ``index.json`` describes the values, as
 the header of a saved network does (`traveltime_lab.network.prepared_file`). It is replaced when the arrays of further
@@ -80,7 +80,7 @@ class Unfinished:
     folder : path-like
         Created if necessary.
     fingerprint : str
-        Of the network.
+        That of the network.
     streets, transit : StreetLayer and TransitLayer
         The layers of the network.
     """
@@ -112,7 +112,7 @@ class Unfinished:
             with explained(self.folder, "empty"):
                 _empty(self.folder)
             return Prepared()
-        logger.info("gone on with values=%d", len(values))
+        logger.info("resumed with values=%d", len(values))
         self.keep(list(values))
         return Prepared((), values)
 
