@@ -18,6 +18,7 @@ from traveltime_lab.kernels import trusted
 from traveltime_lab.network import checked, file, prepared_columns
 from traveltime_lab.settings import settings
 from traveltime_lab.streets import columns
+from traveltime_lab.transit import timetable_columns
 
 pytestmark = pytest.mark.skipif(not trusted.CAN_JUDGE, reason="this system does not say who could write a file")
 
@@ -46,14 +47,15 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         check_column(name, *others, is_known=is_known)
 
     monkeypatch.setattr(file, "check_consistent", streets)
-    monkeypatch.setattr(prepared_columns, "check_column", column)
+    for module in (prepared_columns, timetable_columns):
+        monkeypatch.setattr(module, "check_column", column)
     return seen
 
 
 def test_columns_are_checked_once(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = looks(monkeypatch)
     first = tl.load_network(saved, verify=False)
-    assert {"streets", "Topology.indptr", "Hierarchy.parent", "contraction order"} <= set(seen)
+    assert {"streets", "Topology.indptr", "Hierarchy.parent", "contraction order", "arrival"} <= set(seen)
     seen.clear()
     again = tl.load_network(saved, verify=False)
     assert not seen

@@ -22,6 +22,7 @@ from traveltime_lab.kernels import trusted
 from traveltime_lab.network import prepared_columns
 from traveltime_lab.settings import settings
 from traveltime_lab.streets import columns, hourly_speeds, tables
+from traveltime_lab.transit import timetable_columns, timetable_file
 
 #: Seconds after a change of a file in which a second change might have the same time (2 s in FAT).
 _SAME_TIME_S: Final = 2.0
@@ -77,6 +78,6 @@ def _folder() -> Path:
 @functools.cache
 def _rules() -> str:
     """Return a digest of the modules with the rules of columns."""
-    modules = columns, hourly_speeds, prepared_columns, tables
+    modules = columns, hourly_speeds, prepared_columns, tables, timetable_columns, timetable_file
     sources = b"".join(Path(str(module.__file__)).read_bytes() for module in modules)
     return hashlib.blake2b(sources, digest_size=16).hexdigest()

@@ -404,7 +404,7 @@ def _from_arrow(table: pa.Table, meta: dict[str, Any], content: pa.Buffer, mark:
     if "timetable" in meta:
         rides = [name for name in table.column_names if name.startswith(_TIMETABLE)]
         columns = {name.removeprefix(_TIMETABLE): values(name) for name in rides}
-        timetable = timetable_file.from_tables(columns, meta["timetable"])
+        timetable = timetable_file.from_tables(columns, meta["timetable"], is_known=is_known)
         if meta["typical_day"] is not None:
             typical_day = dt.date.fromisoformat(meta["typical_day"])
     prepared = None

@@ -112,7 +112,7 @@ def sizes_of(timetable: Timetable) -> dict[str, int]:
     }
 
 
-def check_timetable(timetable: Timetable) -> None:
+def check_timetable(timetable: Timetable, *, is_known: bool = False) -> None:
     """
     Raise ValueError if columns of a timetable break their rules, or do not fit together.
 
@@ -120,6 +120,8 @@ def check_timetable(timetable: Timetable) -> None:
     ----------
     timetable : Timetable
         From a file.
+    is_known : bool, default False
+        Whether the values of its columns have been checked before, so that only their types and numbers are.
     """
     arrays = arrays_by_field(timetable) | {
         f"services.{name}": array for name, array in arrays_by_field(timetable.services).items()
@@ -127,18 +129,19 @@ def check_timetable(timetable: Timetable) -> None:
     sizes = sizes_of(timetable)
     _check_names("arrays", arrays, ARRAYS)
     for name, rule in ARRAYS.items():
-        check_column(name, arrays[name], rule, sizes)
+        check_column(name, arrays[name], rule, sizes, is_known=is_known)
     for table in TABLES:
         frame: pd.DataFrame = getattr(timetable, table)
         own = {name.partition(".")[2]: rule for name, rule in NUMBERS.items() if name.startswith(f"{table}.")}
         texts = TEXTS[table].split()
         _check_names(table, frame, [*own, *texts])
         for name, rule in own.items():
-            check_column(f"{table}.{name}", frame[name].to_numpy(), rule, sizes)
+            check_column(f"{table}.{name}", frame[name].to_numpy(), rule, sizes, is_known=is_known)
         for name in texts:
             if not pd.api.types.is_string_dtype(frame[name].dtype) and len(frame):
                 raise ValueError(f"column {table}.{name} must contain texts, got {frame[name].dtype}")
-    _check_together(timetable)
+    if not is_known:
+        _check_together(timetable)
 
 
 def check_zone(name: str) -> None:

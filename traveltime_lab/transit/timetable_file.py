@@ -133,9 +133,15 @@ def to_tables(timetable: Timetable) -> tuple[dict[str, pa.Array], dict[str, Any]
     return columns, meta
 
 
-def from_tables(columns: Mapping[str, pa.Array], meta: Mapping[str, Any]) -> Timetable:
+def from_tables(columns: Mapping[str, pa.Array], meta: Mapping[str, Any], *, is_known: bool = False) -> Timetable:
     """
     Build a timetable from the result of `to_tables`; its large arrays are views of the same memory.
+
+    Parameters
+    ----------
+    columns, meta : mappings
+    is_known : bool, default False
+        Whether the values of the columns have been checked before.
 
     Raises
     ------
@@ -157,13 +163,14 @@ def from_tables(columns: Mapping[str, pa.Array], meta: Mapping[str, Any]) -> Tim
     values["sequences"] = None
     if _SEQUENCES in columns:
         numbers = columns[_SEQUENCES].to_numpy(zero_copy_only=False)
-        check_column(_SEQUENCES, numbers, Column("int32", ("stop times",), 0), {"stop times": len(columns["arrival"])})
+        sizes = {"stop times": len(columns["arrival"])}
+        check_column(_SEQUENCES, numbers, Column("int32", ("stop times",), 0), sizes, is_known=is_known)
         values["sequences"] = StopSequences(numbers)
     for item in fields(Timetable):
         if item.name not in values:
             values[item.name] = columns[item.name].to_numpy(zero_copy_only=False)
     timetable = Timetable(**values)
-    check_timetable(timetable)
+    check_timetable(timetable, is_known=is_known)
     if not all(0 <= stop < timetable.n_stops and seconds >= 0 for stop, seconds in timetable.leaving):
         msg = "leaving has a stop that does not exist, or a ride of negative length"
         raise ValueError(msg)
