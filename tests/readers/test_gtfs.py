@@ -762,7 +762,7 @@ def test_every_enumeration_that_is_read_is_tried() -> None:
     """Columns that the reader compares with a range are in the table."""
     source = "".join(path.read_text("utf-8") for path in Path(extras.__file__).parent.glob("*.py"))
     compared = set(re.findall(r'choice\(table, findings, "(\w+)"', source))
-    compared |= set(re.findall(r'_type_of_call\(table, findings, keep, "(\w+)"', source))
+    compared |= set(re.findall(r'_type_of_call\(table, "(\w+)"', source))
     compared |= set(re.findall(r'"(\w+) is not \d(?:,| or | to )', source))
     assert {column for _, column, *_ in ENUMERATIONS} - set(DAYS) == compared
 

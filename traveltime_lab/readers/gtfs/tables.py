@@ -17,10 +17,11 @@ import pyarrow as pa
 
 from traveltime_lab._arrays import BoolArray, FloatArray, Int32Array, ObjectArray
 from traveltime_lab.errors import GtfsError
-from traveltime_lab.readers.gtfs.files import FeedFiles, TextTable
+from traveltime_lab.readers.gtfs.files import FeedFiles
 from traveltime_lab.readers.gtfs.findings import Findings
 from traveltime_lab.readers.gtfs.rows import choice, codes, drop_rows, new_numbers, read_file, unique_ids
 from traveltime_lab.readers.gtfs.stop_times import TripCalls
+from traveltime_lab.readers.gtfs.text import TextTable
 from traveltime_lab.transit.calendar import Services
 from traveltime_lab.transit.pathways import Pathways, roots
 from traveltime_lab.transit.route_types import RouteClass, route_class
