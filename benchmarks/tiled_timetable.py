@@ -16,8 +16,8 @@ Streets run between neighbouring stops: the Delaunay triangulation of the stops 
 1.5 km that are not needed to connect it. So there are three streets for each stop, and every stop has one.
 
 With ``--measure``, each stage prints the most memory that the process has needed in it, wall time, and processor time.
-The network is built and saved in one process, loaded and searched in others. With ``--check`` pairs are compared with
-the plain connection scan of `tests/transit/oracle.py`.
+The network is built and saved in one process, loaded and searched in a second one. A third one compares the travel
+times of 200 pairs of stops with a connection scan in plain Python (`Oracle`), which needs minutes for each origin.
 """
 
 from __future__ import annotations
@@ -362,6 +362,141 @@ def eight_hours(network, home, stops, doors, clock: Clock) -> None:
         print(f"  {n_reached:,} of {len(points):,} reached")
 
 
+def check(out: Path) -> None:
+    """Compare the travel times of pairs of stops over 8 hours with a plain connection scan."""
+    import traveltime_lab as tl
+    from traveltime_lab.kernels.records import StopLinks
+    from traveltime_lab.kernels.unreached import NEVER
+
+    network = tl.load_network(out / "prepared.network", verify=False)
+    query = query_of(network, 8 * 3600)
+    search = query.search()
+    oracle = Oracle(network.timetable, search.table, 8 * 3600)
+    rng = np.random.default_rng(1)
+    called = np.flatnonzero(network.timetable.is_called)
+    n_equal = n_same = n_pairs = n_reached = 0
+    for origin in rng.choice(called, 10, replace=False).tolist():
+        expected, passes = oracle.arrivals(origin, query.at(search))
+        links = StopLinks(np.array([0, 1]), np.array([origin], np.int32), np.zeros(1, np.int32))
+        found = search.stop_times(links, query.at(search), query.options)[0]
+        expected = np.where(expected <= query.at(search) + 8 * 3_600_000, expected - query.at(search), NEVER)
+        to = rng.choice(called, 20, replace=False)
+        n_pairs += to.size
+        n_equal += int((found[to] == expected[to]).sum())
+        n_reached += int((found[to] < NEVER).sum())
+        n_same += int((found == expected).sum())
+        print(
+            f"from stop {origin}: {n_equal} of {n_pairs} pairs equal, {n_reached} reached ({passes} passes)", flush=True
+        )
+    print(f"of all stops: {n_same:,} of {10 * found.size:,} pairs equal; {oracle.n:,} connections")
+
+
+class Oracle:
+    """
+    A connection scan in plain Python.
+
+    Runs are expanded from the calendars, stop times and frequencies of the timetable. Walks between stops and what a
+    vehicle continues as are those of the trip table.
+    """
+
+    def __init__(self, timetable, table, seconds: int) -> None:
+        from zoneinfo import ZoneInfo
+
+        trips, shifts, dates = [], [], []
+        route_zone = timetable.routes["zone_idx"].to_numpy()[timetable.trips["route_idx"].to_numpy()]
+        service = timetable.trips["service_idx"].to_numpy()
+        headways: dict[int, list[list[int]]] = {}
+        rows = (getattr(timetable, f"frequency_{name}").tolist() for name in ("trip", "start", "end", "headway"))
+        for trip, *row in zip(*rows, strict=True):
+            headways.setdefault(trip, []).append(row)
+        services = timetable.services
+        for day in pd.date_range(DAY, periods=4) - pd.Timedelta(days=2):
+            ordinal = day.toordinal()
+            runs = (
+                ((services.weekdays >> day.weekday()) & 1 == 1)
+                & (services.start <= ordinal)
+                & (services.end >= ordinal)
+            )
+            for i in np.flatnonzero(services.exception_date == ordinal).tolist():
+                runs[services.exception_service[i]] = services.exception_added[i]
+            for number, zone in enumerate(timetable.zones):
+                noon = pd.Timestamp(day.date()).replace(hour=12).tz_localize(ZoneInfo(zone)).timestamp()
+                midnight = int(noon) - 12 * 3600 - table.reference
+                for trip in np.flatnonzero(runs[service] & (route_zone == number)).tolist():
+                    own = headways.get(trip)
+                    first = int(timetable.departure[timetable.trip_indptr[trip]])
+                    starts = [first] if own is None else [t for row in own for t in range(*row)]
+                    for start in starts:
+                        trips.append(trip)
+                        shifts.append(midnight + start - first)
+                        dates.append(ordinal)
+        trip, shift, date = np.array(trips), np.array(shifts), np.array(dates)
+        # Vehicles that do not run between the beginning and the end are left out.
+        begin, end = timetable.trip_indptr[trip], timetable.trip_indptr[trip + 1]
+        is_on = (timetable.arrival[end - 1] + shift >= 0) & (timetable.departure[begin] + shift <= seconds + 3600)
+        trip, shift, date, begin, end = (values[is_on] for values in (trip, shift, date, begin, end))
+        lengths = end - begin - 1
+        within = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        at = np.repeat(begin, lengths) + within
+        departs = timetable.departure[at] + np.repeat(shift, lengths)
+        arrives = timetable.arrival[at + 1] + np.repeat(shift, lengths)
+        is_on = (departs >= 0) & (arrives <= seconds + 3600)
+        run = np.repeat(np.arange(trip.size, dtype=np.int32), lengths)[is_on]
+        within, departs, arrives = within[is_on], departs[is_on], arrives[is_on]
+        place = timetable.pattern_indptr[timetable.trips["pattern_idx"].to_numpy()[trip]][run] + within
+        order = np.lexsort((within, run, arrives, departs))
+        columns = (
+            departs, arrives, run, within, timetable.pattern_stop[place], timetable.pattern_stop[place + 1],
+            timetable.pattern_pickup[place] != 1, timetable.pattern_drop_off[place + 1] != 1,
+            within == lengths[run] - 1,
+        )  # fmt: skip
+        self.columns = [values[order].astype(np.bool_ if values.dtype == bool else np.int32) for values in columns]
+        self.n, self.n_runs, self.table = order.size, trip.size, table
+        # Runs of one trip on one date are told apart by headways only, which no vehicle continues.
+        number = {key: i for i, key in enumerate(zip(trip.tolist(), date.tolist(), strict=True))}
+        self.stay = {}
+        for i in np.flatnonzero(table.stay_instance >= 0).tolist():
+            one, other = (
+                number.get((int(table.instance_trip[k]), int(table.instance_date[k])))
+                for k in (i, int(table.stay_instance[i]))
+            )
+            if one is not None and other is not None:
+                self.stay[one] = other
+
+    def arrivals(self, origin: int, start: int) -> tuple[np.ndarray, int]:
+        """Return the earliest arrival of a vehicle at each stop, ms, and how often all connections were scanned."""
+        far = 2_000_000_000
+        table, stay = self.table, self.stay
+        ready, arrived, aboard = [far] * table.n_stops, [far] * table.n_stops, [far] * self.n_runs
+        ready[origin] = start
+        change = table.change_time.tolist()
+        passes, is_stable = 0, False
+        while not is_stable:
+            is_stable, passes = True, passes + 1
+            for first in range(0, self.n, 200_000):
+                chunk = (values[first : first + 200_000].tolist() for values in self.columns)
+                for departs, arrives, run, k, here, there, can_board, can_alight, is_last in zip(*chunk, strict=True):
+                    if k < aboard[run]:
+                        if not can_board or ready[here] > departs * 1000:
+                            continue
+                        aboard[run] = k
+                        is_stable = False
+                    if is_last and run in stay and aboard[stay[run]] > 0:
+                        aboard[stay[run]] = 0
+                        is_stable = False
+                    at = arrives * 1000
+                    if can_alight and at < arrived[there]:
+                        arrived[there] = at
+                        is_stable = False
+                        ready[there] = min(ready[there], at + change[there])
+                        ends = slice(int(table.transfer_indptr[there]), int(table.transfer_indptr[there + 1]))
+                        for other, walk in zip(
+                            table.transfer_stop[ends].tolist(), table.transfer_time[ends].tolist(), strict=True
+                        ):
+                            ready[other] = min(ready[other], at + walk)
+        return np.array(arrived), passes
+
+
 def query_of(network, seconds: int):
     """Return a query of any length."""
     from traveltime_lab.question import Question
@@ -378,17 +513,17 @@ def main() -> None:
     parser.add_argument("out", type=Path, help="folder to write to")
     parser.add_argument("--stop-times", type=float, default=1e6)
     parser.add_argument("--no-write", action="store_true", help="use the feed that is there")
-    parser.add_argument("--measure", nargs="*", choices=("build", "search"), default=None)
-    parser.add_argument("--stage", choices=("build", "search"), help=argparse.SUPPRESS)
+    parser.add_argument("--measure", nargs="*", choices=("build", "search", "check"), default=None)
+    parser.add_argument("--stage", choices=("build", "search", "check"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.stage:
-        {"build": build, "search": search}[arguments.stage](arguments.out)
+        {"build": build, "search": search, "check": check}[arguments.stage](arguments.out)
         return
     arguments.out.mkdir(exist_ok=True)
     if not arguments.no_write:
         make(arguments.folder, arguments.out, int(arguments.stop_times))
     if arguments.measure is not None:
-        for stage in arguments.measure or ("build", "search"):
+        for stage in arguments.measure or ("build", "search", "check"):
             subprocess.run(
                 [sys.executable, __file__, str(arguments.folder), str(arguments.out), "--stage", stage], check=True
             )

@@ -137,13 +137,18 @@ class Services:
         """
         found = np.zeros(7, np.int64)
         whose, date = self.exception_service.astype(np.int64), self.exception_date.astype(np.int64)
-        removed = np.unique((whose << 32 | date)[~self.exception_added])
+        # One larger number than all ends the list, so that each number has a place in it.
+        removed = np.append(np.unique((whose << 32 | date)[~self.exception_added]), np.iinfo(np.int64).max)
         for weekday in range(7):
             service = np.flatnonzero(is_used & (self.weekdays >> weekday & 1).astype(np.bool_))
             last = self.end[service].astype(np.int64)
             last -= (last - 1 - weekday) % 7
-            while (again := np.isin(service << 32 | last, removed) & (last >= self.start[service])).any():
-                last[again] -= 7
+            left = np.arange(service.size)
+            while left.size:
+                keys = service[left] << 32 | last[left]
+                is_removed = removed[np.searchsorted(removed, keys)] == keys
+                left = left[is_removed & (last[left] >= self.start[service[left]])]
+                last[left] -= 7
             found[weekday] = last[last >= self.start[service]].max(initial=0)
         added = np.flatnonzero(self.exception_added & is_used[whose])
         np.maximum.at(found, (date[added] - 1) % 7, date[added])

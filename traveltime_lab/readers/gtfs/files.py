@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import os
+import shutil
 import struct
 import zipfile
 from collections.abc import Callable, Sequence
@@ -31,6 +32,8 @@ from traveltime_lab.readers.gtfs.text import (
 _MARKS: Final = ("stops.txt", "stop_times.txt", "trips.txt", "routes.txt", "agency.txt")
 #: Most zip files in one another.
 _DEEPEST: Final = 3
+#: Bytes that are unpacked at once.
+_PIECE: Final = 1 << 24
 
 
 class FeedFiles:
@@ -140,8 +143,11 @@ class FeedFiles:
                 f"{MOST_TIMES} times as many, which no timetable does; unpack it and pass the folder if it is one",
                 file=item.name,
             )
+        sink = io.BytesIO()
         try:
-            return self._zip.read(self._members[item])
+            # `ZipFile.read` would hold a large file twice.
+            with self._zip.open(self._members[item]) as source:
+                shutil.copyfileobj(source, sink, _PIECE)
         except Exception as error:
             # The name before the content may differ from that of the directory, or not be text. Errors of zlib and
             # lzma have no common base.
@@ -151,6 +157,7 @@ class FeedFiles:
             raise GtfsError(
                 f"{self.source}: {item} cannot be unpacked ({error}); download the feed again", file=item.name
             ) from error
+        return sink.getvalue()
 
     def read(self, name: str, columns: Sequence[str], findings: Findings) -> TextTable:
         """Return columns of a file; a missing file has no rows."""

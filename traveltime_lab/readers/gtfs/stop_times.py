@@ -163,13 +163,14 @@ def read_calls(
     never[trips] = False
     never &= trip_is_kept
     findings.add("trips.txt", "trip without stop times", rows=int(never.sum()), example=_example(trip_ids, never))
-    calls = _Calls(
-        np.append(begins, rows.size).astype(np.int64), read.stop[rows], read.arrival[rows], read.departure[rows],
-        read.along[rows] if read.along.size else read.along, read.pickup[rows], read.drop_off[rows],
-        read.headsign[rows] if read.headsign.size else read.headsign,
-        np.minimum(sequence, _MOST_INT32).astype(np.int32),
-    )  # fmt: skip
-    del read, trip, sequence
+    # Each column goes as its sorted copy comes.
+    unsorted = read._asdict()
+    del read, trip
+    names = ("stop", "arrival", "departure", "along", "pickup", "drop_off", "headsign")
+    columns: dict[str, Any] = {name: values[rows] if (values := unsorted.pop(name)).size else values for name in names}
+    columns["sequence"] = np.minimum(sequence, _MOST_INT32).astype(np.int32)
+    calls = _Calls(indptr=np.append(begins, rows.size).astype(np.int64), **columns)
+    del unsorted, columns, sequence
     status = np.zeros(trips.size, np.uint8)
     culprit = np.zeros(trips.size, np.int64)
     n_filled = np.zeros(3, np.int64)
@@ -271,10 +272,13 @@ class _Calls(NamedTuple):
         return ride
 
     def of(self, trips: IndexArray) -> _Calls:
-        """Return the stop times of some trips."""
-        indptr, at = chosen_rows(self.indptr, trips)
+        """Return the stop times of some trips, in ascending order."""
+        lengths = np.diff(self.indptr)
+        is_chosen = np.zeros(lengths.size, np.bool_)
+        is_chosen[trips] = True
+        at = np.repeat(is_chosen, lengths)
         columns: tuple[Any, ...] = self[1:]
-        return _Calls(indptr, *(values[at] if values.size else values for values in columns))
+        return _Calls(indptr_of(lengths[trips]), *(values[at] if values.size else values for values in columns))
 
     def where(self, is_kept: BoolArray) -> tuple[_Calls, IndexArray]:
         """Return some of the stop times and the trips that have two of them or more."""

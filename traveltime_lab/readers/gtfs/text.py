@@ -34,7 +34,7 @@ from traveltime_lab.kernels.transit import parse as parsers
 from traveltime_lab.readers.gtfs.findings import Findings
 
 #: Bytes of a large file that are read at once.
-_BLOCK: Final = 1 << 25
+BLOCK: Final = 1 << 25
 
 Rows = IndexArray | BoolArray
 Converted = TypeVar("Converted")
@@ -244,8 +244,8 @@ def _is_utf8(raw: bytes) -> bool:
     """Return whether bytes are UTF-8, without a copy of all of them as text."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     try:
-        for begin in range(0, len(raw), _BLOCK):
-            decoder.decode(raw[begin : begin + _BLOCK], final=begin + _BLOCK >= len(raw))
+        for begin in range(0, len(raw), BLOCK):
+            decoder.decode(raw[begin : begin + BLOCK], final=begin + BLOCK >= len(raw))
     except UnicodeDecodeError:
         return False
     return True
@@ -376,14 +376,14 @@ class TextBlocks(TextTable):
 def _blocks(text: CsvText) -> list[memoryview]:
     """Return parts of a text that end with a line; the whole if lines may be parts of records."""
     raw, begin = text.raw, text.begin
-    if len(raw) - begin <= _BLOCK or text.has_quoted_lines:
+    if len(raw) - begin <= BLOCK or text.has_quoted_lines:
         return [text.body]
     parts = []
     while begin < len(raw):
-        line_end = raw.rfind(b"\n", begin, begin + _BLOCK)
+        line_end = raw.rfind(b"\n", begin, begin + BLOCK)
         if line_end < 0:
-            line_end = raw.find(b"\n", begin + _BLOCK)
-        end = len(raw) if line_end < 0 or begin + _BLOCK >= len(raw) else line_end + 1
+            line_end = raw.find(b"\n", begin + BLOCK)
+        end = len(raw) if line_end < 0 or begin + BLOCK >= len(raw) else line_end + 1
         part = memoryview(raw)[begin:end]
         if not _is_blank(part):
             parts.append(part)
