@@ -16,9 +16,9 @@ Streets run between neighbouring stops: the Delaunay triangulation of the stops 
 1.5 km that are not needed to connect it. So there are three streets for each stop, and every stop has one.
 
 With ``--measure``, each stage prints the most memory that the process has needed in it, wall time, and processor time.
-Searches begin at the busiest stop of the city in the
-middle. The network is built and saved in one process, loaded and searched in a second one. A third one compares the travel
-times of 200 pairs of stops with a connection scan in plain Python (`Oracle`), which needs minutes for each origin.
+The network is built and saved in one process, loaded and searched in a second one, from the busiest stop of the city in
+the middle. A third one compares the travel times of 200 pairs of stops with a connection scan in plain Python
+(`Oracle`), which needs minutes for each origin.
 """
 
 from __future__ import annotations

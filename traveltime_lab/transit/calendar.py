@@ -10,7 +10,7 @@ import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -166,6 +166,40 @@ class Services:
         for name in ("exception_date", "exception_service", "exception_added"):
             plain[name] = plain[name][order]
         return Services(**plain)
+
+
+class ServiceCounts(NamedTuple):
+    """
+    Trips of services, for the pairs of a feed and a service that have any, in this order.
+
+    Attributes
+    ----------
+    feed, service : int64 arrays of shape (n,)
+    trips, departures : int64 arrays of shape (n,)
+        Trips of trips.txt, and departures on each day of the service, in which repetitions of frequencies.txt count.
+    """
+
+    feed: Int64Array
+    service: Int64Array
+    trips: Int64Array
+    departures: Int64Array
+
+    @classmethod
+    def of(cls, feed: Int32Array, service: Int32Array, departures: Int64Array) -> ServiceCounts:
+        """Return the counts, given the feed, the service and the departures of each trip."""
+        n_services = int(service.max(initial=0)) + 1
+        cells, of = np.unique(feed.astype(np.int64) * n_services + service, return_inverse=True)
+        totals = np.bincount(of, weights=departures, minlength=cells.size).astype(np.int64)
+        return cls(cells // n_services, cells % n_services, np.bincount(of, minlength=cells.size), totals)
+
+    def on(self, runs: BoolArray, n_feeds: int) -> tuple[Int64Array, Int64Array]:
+        """Return the trips and the departures of each feed on a day, given the services that are active on it."""
+        feed = self.feed[runs[self.service]]
+        trips, departures = (
+            np.bincount(feed, weights=counts[runs[self.service]], minlength=n_feeds).astype(np.int64)
+            for counts in (self.trips, self.departures)
+        )
+        return trips, departures
 
 
 @lru_cache(maxsize=4096)
