@@ -432,10 +432,12 @@ class Oracle:
                     first = int(timetable.departure[timetable.trip_indptr[trip]])
                     starts = [first] if own is None else [t for row in own for t in range(*row)]
                     for start in starts:
+                        if not -2 * 86400 < midnight + start < seconds + 3600:
+                            continue
                         trips.append(trip)
                         shifts.append(midnight + start - first)
                         dates.append(ordinal)
-        trip, shift, date = np.array(trips), np.array(shifts), np.array(dates)
+        trip, shift, date = (np.array(values, np.int32) for values in (trips, shifts, dates))
         # Vehicles that do not run between the beginning and the end are left out.
         begin, end = timetable.trip_indptr[trip], timetable.trip_indptr[trip + 1]
         is_on = (timetable.arrival[end - 1] + shift >= 0) & (timetable.departure[begin] + shift <= seconds + 3600)

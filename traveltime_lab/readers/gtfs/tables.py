@@ -282,10 +282,7 @@ def read_services(files: FeedFiles, findings: Findings) -> tuple[Any, Services]:
         flag = table.integers(name)
         drop_rows(table, findings, keep, (flag != 0) & (flag != 1), f"{name} is not 0 or 1", name)
         weekdays |= (flag == 1).astype(np.uint8) << bit
-    ids = pa.array(
-        pd.unique(np.concatenate([np.asarray(listed.to_pylist(), object)[keep], dates.objects("service_id")])),
-        type=pa.string(),
-    )
+    ids = pa.chunked_array([listed.filter(pa.array(keep)), *dates.strings("service_id").chunks], pa.string()).unique()
     n = len(ids)
     n_calendar = int(keep.sum())
     day = dates.dates("date")
