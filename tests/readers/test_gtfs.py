@@ -120,6 +120,13 @@ def test_endless_fields(row: str, tmp_path: Path) -> None:
         read_feed(path)
 
 
+@pytest.mark.parametrize("file", ["stops", "stop_times"])
+def test_endless_headers(file: str, tmp_path: Path) -> None:
+    content = '"' + "a" * 200_000 + text(LINE[file])
+    with pytest.raises(GtfsError, match=rf"{file}\.txt"):
+        read_feed(feed(tmp_path, **{file: content.encode()}))
+
+
 @pytest.mark.slow
 def test_damaged_directories_of_zips(tmp_path: Path) -> None:
     """Each byte of the directory at the end of a zip, changed: all is read, or the error says that it cannot be."""

@@ -195,9 +195,9 @@ class CsvText(NamedTuple):
     source: Path
     name: str
     header: list[str]
-    raw: bytes
     begin: int  # of the text after the header
     first_line: int  # number of the line there
+    raw: bytes
 
     @property
     def body(self) -> memoryview:
@@ -221,7 +221,7 @@ class CsvText(NamedTuple):
 
 
 def read_text(
-    source: Path, name: str, raw: bytes, findings: Findings, parse: Callable[[CsvText], Converted]
+    source: Path, name: str, raw: bytes, findings: Findings, parser: Callable[[CsvText], Converted]
 ) -> Converted:
     """Parse a CSV file in UTF-8, UTF-16 or Windows-1252, or a mixture of the first and the last."""
     if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
@@ -233,9 +233,8 @@ def read_text(
         findings.add(name, "not UTF-8: read as Windows-1252", rows=1, is_dropped=False)
         raw = raw.decode(errors=_CODE_PAGE).encode()
     raw = raw.removeprefix(b"\xef\xbb\xbf")
-    header, begin, first_line = _header(raw)
     try:
-        return parse(CsvText(source, name, header, raw, begin, first_line))
+        return parser(CsvText(source, name, *_header(raw), raw))
     except (pa.ArrowInvalid, csv.Error) as error:
         raise GtfsError(f"{source}: {name} is not a CSV table ({error})", file=name) from error
 
