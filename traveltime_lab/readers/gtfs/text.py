@@ -74,7 +74,7 @@ class TextTable:
         self.source, self.name, self.n_rows = source, name, n_rows
         self._columns = columns
         self._body, self._first_line, self._n_columns = body, first_line, n_columns
-        self._lines: Int64Array | None = None
+        self._lines: Int32Array | Int64Array | None = None
 
     def __contains__(self, column: str) -> bool:
         """Return whether the header has a column."""
@@ -160,15 +160,17 @@ class TextTable:
             return np.zeros(0, np.int64)
         if self._lines is None:
             data = np.frombuffer(self._body, np.uint8)
-            none = np.zeros(0, np.int64)
+            none = np.zeros(0, np.int32)
             n = parsers.scan_records(data, self._first_line, none, none)
-            lines, n_fields = np.zeros(n, np.int64), np.zeros(n, np.int64)
+            lines, n_fields = np.zeros(n, np.int32), np.zeros(n, np.int32)
             if n:
                 parsers.scan_records(data, self._first_line, lines, n_fields)
             regular = n_fields == self._n_columns
-            others = np.flatnonzero(~regular)[: self.n_rows - int(regular.sum())]
-            self._lines = np.concatenate([lines[regular], lines[others]])
-        return self._lines[rows]
+            if not regular.all():
+                others = np.flatnonzero(~regular)[: self.n_rows - int(regular.sum())]
+                lines = np.concatenate([lines[regular], lines[others]])
+            self._lines = lines
+        return self._lines[rows].astype(np.int64)
 
     def keep(self, rows: BoolArray) -> TextTable:
         """Return the rows where a mask is True."""
