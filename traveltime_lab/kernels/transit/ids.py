@@ -39,7 +39,7 @@ def table_of(offsets, data):
     Returns
     -------
     int32 array
-        Position of a text in each place, -1 for none; of equal texts the first.
+        Position of the first of equal texts in each place, -1 for none.
     """
     n = offsets.size - 1
     size = 16
@@ -59,30 +59,30 @@ def table_of(offsets, data):
 
 
 @kernel
-def find(table, offsets, data, asked_offsets, asked_data, out):
+def find(table, offsets, data, sought_offsets, sought_data, out):
     """
     Find texts in a table.
 
     Parameters
     ----------
     table : int32 array
-        Of the texts `offsets` and `data`; see `table_of`.
-    offsets, data, asked_offsets, asked_data : int32 and uint8 arrays
-    out : int32 array of shape (n_asked,)
+        The table of the texts `offsets` and `data`; see `table_of`.
+    offsets, data, sought_offsets, sought_data : int32 and uint8 arrays
+    out : int32 array of shape (n_sought,)
         Overwritten with the position of each text, -1 for unknown ones.
     """
     size = table.size
-    for i in range(asked_offsets.size - 1):
-        start, stop = asked_offsets[i], asked_offsets[i + 1]
+    for i in range(sought_offsets.size - 1):
+        start, stop = sought_offsets[i], sought_offsets[i + 1]
         # Rows of one trip follow each other.
-        if i > 0 and _same(asked_data, start, stop, asked_data, asked_offsets[i - 1], start):
+        if i > 0 and _same(sought_data, start, stop, sought_data, sought_offsets[i - 1], start):
             out[i] = out[i - 1]
             continue
-        at = np.int64(_hash(asked_data, start, stop) & np.uint64(size - 1))
+        at = np.int64(_hash(sought_data, start, stop) & np.uint64(size - 1))
         out[i] = -1
         while table[at] >= 0:
             k = table[at]
-            if _same(asked_data, start, stop, data, offsets[k], offsets[k + 1]):
+            if _same(sought_data, start, stop, data, offsets[k], offsets[k + 1]):
                 out[i] = k
                 break
             at = (at + 1) & (size - 1)

@@ -170,7 +170,7 @@ class FeedFiles:
         self, name: str, columns: Sequence[str], findings: Findings, convert: Callable[[TextTable], Converted]
     ) -> tuple[TextBlocks, list[Converted]]:
         """
-        Return what a function makes of the rows of a large file, some megabytes at a time.
+        Call a function with the rows of a large file, some megabytes at a time, and return its results.
 
         The columns of text of a national timetable would take several times the memory of the numbers in them.
 
@@ -179,7 +179,7 @@ class FeedFiles:
         table : TextBlocks
             The rows of the whole file, without columns.
         found : list
-            What `convert` has returned for each block of rows.
+            The results of `convert` for each block of rows.
         """
         raw = self._bytes(self._files[name]) if name in self._files else b""
 
