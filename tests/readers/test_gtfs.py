@@ -120,6 +120,13 @@ def test_endless_fields(row: str, tmp_path: Path) -> None:
         read_feed(path)
 
 
+@pytest.mark.parametrize("file", ["stops", "stop_times"])
+def test_endless_headers(file: str, tmp_path: Path) -> None:
+    content = '"' + "a" * 200_000 + text(LINE[file])
+    with pytest.raises(GtfsError, match=rf"{file}\.txt"):
+        read_feed(feed(tmp_path, **{file: content.encode()}))
+
+
 @pytest.mark.slow
 def test_damaged_directories_of_zips(tmp_path: Path) -> None:
     """Each byte of the directory at the end of a zip, changed: all is read, or the error says that it cannot be."""
@@ -762,7 +769,7 @@ def test_every_enumeration_that_is_read_is_tried() -> None:
     """Columns that the reader compares with a range are in the table."""
     source = "".join(path.read_text("utf-8") for path in Path(extras.__file__).parent.glob("*.py"))
     compared = set(re.findall(r'choice\(table, findings, "(\w+)"', source))
-    compared |= set(re.findall(r'_type_of_call\(table, findings, keep, "(\w+)"', source))
+    compared |= set(re.findall(r'_type_of_call\(table, "(\w+)"', source))
     compared |= set(re.findall(r'"(\w+) is not \d(?:,| or | to )', source))
     assert {column for _, column, *_ in ENUMERATIONS} - set(DAYS) == compared
 

@@ -15,7 +15,9 @@ import traveltime_lab as tl
 from tests.support.towns import ON_FOOT, timetable, towns
 from tests.support.worlds import FRAME, at, tables
 from traveltime_lab.kernels.unreached import FORBIDDEN
+from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.readers.gtfs.feed import read_timetable
+from traveltime_lab.transit import stop_links
 from traveltime_lab.transit.transfers import merge_transfers
 
 HEADER = "from_stop_id,to_stop_id,transfer_type,min_transfer_time"
@@ -119,3 +121,23 @@ def test_rules_reach_the_other_feed_only(tmp_path: Path) -> None:
     assert ways == {(b1, b2): 90, (b2, b1): 90, (c1, c2): 0, (c2, c1): 0, (b1, c1): 500, (b1, c2): 500, (b2, c1): 500}
     assert found.change_time.tolist() == [90, 0, 0, 0]
     assert (found.change_time < FORBIDDEN).all()
+
+
+@given(towns(), st.sampled_from([0, 60, 300, 600]))
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_transfers_along_longer_walks(tmp_path_factory: pytest.TempPathFactory, town: Any, budget_s: int) -> None:
+    """The walks of egress give the same transfers as a search of their own."""
+    nodes, links, stops, trips = town
+    streets = tables(nodes, [(*link, ON_FOOT) for link in links])
+    feed = timetable(tmp_path_factory.mktemp("feed"), stops, trips)
+    found = []
+    for longer_s in (0, 900):
+        network = tl.build_network(streets, gtfs=feed, timezone="UTC")
+        walking = Transportation("walking")
+        linked = stop_links.linked_stops(network.transit, network.road_graph(walking), walking)
+        if longer_s:
+            stop_links.walks(network.transit, linked, longer_s, is_leaving=True)
+        found.append(stop_links.changes(network.transit, linked, budget_s, longer_s))
+        assert stop_links.has_walks(network.transit, linked, budget_s, is_leaving=True) == (not longer_s)
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, other)

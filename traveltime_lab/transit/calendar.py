@@ -10,7 +10,7 @@ import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -137,13 +137,18 @@ class Services:
         """
         found = np.zeros(7, np.int64)
         whose, date = self.exception_service.astype(np.int64), self.exception_date.astype(np.int64)
-        removed = np.unique((whose << 32 | date)[~self.exception_added])
+        # One larger number than all ends the list, so that each number has a place in it.
+        removed = np.append(np.unique((whose << 32 | date)[~self.exception_added]), np.iinfo(np.int64).max)
         for weekday in range(7):
             service = np.flatnonzero(is_used & (self.weekdays >> weekday & 1).astype(np.bool_))
             last = self.end[service].astype(np.int64)
             last -= (last - 1 - weekday) % 7
-            while (again := np.isin(service << 32 | last, removed) & (last >= self.start[service])).any():
-                last[again] -= 7
+            left = np.arange(service.size)
+            while left.size:
+                keys = service[left] << 32 | last[left]
+                is_removed = removed[np.searchsorted(removed, keys)] == keys
+                left = left[is_removed & (last[left] >= self.start[service[left]])]
+                last[left] -= 7
             found[weekday] = last[last >= self.start[service]].max(initial=0)
         added = np.flatnonzero(self.exception_added & is_used[whose])
         np.maximum.at(found, (date[added] - 1) % 7, date[added])
@@ -161,6 +166,40 @@ class Services:
         for name in ("exception_date", "exception_service", "exception_added"):
             plain[name] = plain[name][order]
         return Services(**plain)
+
+
+class ServiceCounts(NamedTuple):
+    """
+    Trips of services, for the pairs of a feed and a service that have any, in this order.
+
+    Attributes
+    ----------
+    feed, service : int64 arrays of shape (n,)
+    trips, departures : int64 arrays of shape (n,)
+        Trips of trips.txt, and departures on each day of the service, in which repetitions of frequencies.txt count.
+    """
+
+    feed: Int64Array
+    service: Int64Array
+    trips: Int64Array
+    departures: Int64Array
+
+    @classmethod
+    def of(cls, feed: Int32Array, service: Int32Array, departures: Int64Array) -> ServiceCounts:
+        """Return the counts, given the feed, the service and the departures of each trip."""
+        n_services = int(service.max(initial=0)) + 1
+        cells, of = np.unique(feed.astype(np.int64) * n_services + service, return_inverse=True)
+        totals = np.bincount(of, weights=departures, minlength=cells.size).astype(np.int64)
+        return cls(cells // n_services, cells % n_services, np.bincount(of, minlength=cells.size), totals)
+
+    def on(self, runs: BoolArray, n_feeds: int) -> tuple[Int64Array, Int64Array]:
+        """Return the trips and the departures of each feed on a day, given the services that are active on it."""
+        feed = self.feed[runs[self.service]]
+        trips, departures = (
+            np.bincount(feed, weights=counts[runs[self.service]], minlength=n_feeds).astype(np.int64)
+            for counts in (self.trips, self.departures)
+        )
+        return trips, departures
 
 
 @lru_cache(maxsize=4096)

@@ -248,9 +248,9 @@ class TransitQuery(HasQuestion):
 
     def _table(self, first: int, last: int, headways: Draw | bool = True) -> TripTable:
         """Return the trip instances of an interval with times in milliseconds; see `trip_table`."""
-        timetable = self.layer.timetable
-        is_used = ridden_routes(timetable.routes, self.transportation)
-        changes = stop_links.changes(self.layer, self.stops, self.transportation.transfer_walking_time)
+        timetable, means = self.layer.timetable, self.transportation
+        is_used = ridden_routes(timetable.routes, means)
+        changes = stop_links.changes(self.layer, self.stops, means.transfer_walking_time, means.walking_time)
         found = trip_table(
             timetable, first, last, is_used=is_used, changes=changes, headways=headways, ridden=self._ridden
         )

@@ -259,10 +259,10 @@ def _walks(stops: LinkedStops, budget_s: int, is_leaving: bool) -> Walks:
 
     parts = side_by_side([functools.partial(search, *ends) for ends in itertools.pairwise(borders.tolist())])
     by_stop: StatesAround = joined_rows([around for around, _ in parts])
-    by_state = StopLinks(*kernel.turned(*by_stop, graph.topology.n_states))
-    lengths = by_stop.indptr, by_stop.states, np.concatenate([cm for _, cm in parts])
-    cm = kernel.turned(*lengths, graph.topology.n_states)[2]
-    return Walks(is_leaving, most_ms(budget_s), by_stop, by_state, cm)
+    lengths = np.concatenate([cm for _, cm in parts])
+    del parts
+    indptr, stop, ms, cm = kernel.turned(*by_stop, lengths, graph.topology.n_states)
+    return Walks(is_leaving, most_ms(budget_s), by_stop, StopLinks(indptr, stop, ms), cm)
 
 
 def walk_links(
@@ -387,7 +387,7 @@ def street_links(
     return StopLinks(indptr_of_rows(point, len(snaps)), stop[order].astype(np.int32), time[order])
 
 
-def changes(layer: TransitLayer, stops: LinkedStops, budget_s: int) -> Transfers:
+def changes(layer: TransitLayer, stops: LinkedStops, budget_s: int, longer_s: int = 0) -> Transfers:
     """
     Return the transfers between stops, from walks along streets and the rules of the feeds; they are kept.
 
@@ -398,13 +398,17 @@ def changes(layer: TransitLayer, stops: LinkedStops, budget_s: int) -> Transfers
         Stops linked to the walking graph.
     budget_s : int
         Longest walk in seconds.
+    longer_s : int, default 0
+        Budget of other walks that the query needs. If they are longer, and known by now, they are used instead of a
+        search of their own.
     """
 
     def make() -> Transfers:
-        around = walks(layer, stops, budget_s, is_leaving=True)
+        has_longer = longer_s >= budget_s and has_walks(layer, stops, longer_s, is_leaving=True)
+        around = walks(layer, stops, longer_s if has_longer else budget_s, is_leaving=True)
         links = walk_links(stops, around, stops.entering.snaps, STOP_SNAPPING, budget_s)
         # Links are grouped by the stop at the end of the walk. Timetables have whole seconds.
-        indptr, to_stop, ms = kernel.turned(links.indptr, links.stops, links.ms, len(stops))
+        indptr, to_stop, ms, _ = kernel.turned(*links, np.zeros(0, np.int32), len(stops))
         from_stop = np.repeat(np.arange(len(stops)), np.diff(indptr))
         kept = from_stop != to_stop
         row_of = indptr_of_rows(from_stop[kept], len(stops))

@@ -23,7 +23,6 @@ from traveltime_lab._arrays import (
     BoolArray,
     Float32Array,
     FloatArray,
-    IndexArray,
     Int32Array,
     Int64Array,
     UInt8Array,
@@ -34,7 +33,7 @@ from traveltime_lab._digests import digest, parts_of
 from traveltime_lab.errors import InputError, NoServiceError
 from traveltime_lab.runtime.forks import cached_property
 from traveltime_lab.runtime.warnings import warn, warnings_to
-from traveltime_lab.transit.calendar import Services, day_origin
+from traveltime_lab.transit.calendar import ServiceCounts, Services, day_origin
 from traveltime_lab.transit.headway_draws import row_keys
 from traveltime_lab.transit.hot_columns import HotColumns
 from traveltime_lab.transit.pathways import Pathways
@@ -331,17 +330,12 @@ class Timetable:
         )
 
     @cached_property
-    def per_service(self) -> tuple[Int64Array, Int64Array]:
-        """Number of trips and of departures by feed and service, each of shape (n_feeds, n_services)."""
+    def per_service(self) -> ServiceCounts:
+        """Number of trips and of departures of each service."""
         repeats = (~self.hot.is_repeated).astype(np.int64)
         times = -(-(self.frequency_end - self.frequency_start) // self.frequency_headway)
         np.add.at(repeats, self.frequency_trip, times)
-        shape = (len(self.feeds), len(self.services))
-        cell = self.hot.trip_feed.astype(np.int64) * shape[1] + self.hot.trip_service
-        size = shape[0] * shape[1]
-        trips = np.bincount(cell, minlength=size).reshape(shape)
-        departures = np.bincount(cell, weights=repeats, minlength=size).astype(np.int64).reshape(shape)
-        return trips, departures
+        return ServiceCounts.of(self.hot.trip_feed, self.hot.trip_service, repeats)
 
     def trips_per_day(self, date: dt.date) -> pd.DataFrame:
         """
@@ -358,11 +352,8 @@ class Timetable:
             Indexed by feed name. ``trips`` counts trips of trips.txt once; ``departures`` counts each repetition of
             frequencies.txt.
         """
-        runs = self.services_on(date)
-        trips, departures = self.per_service
-        return pd.DataFrame(
-            {"trips": trips @ runs, "departures": departures @ runs}, index=pd.Index(self.feeds["name"], name="feed")
-        )
+        trips, departures = self.per_service.on(self.services_on(date), len(self.feeds))
+        return pd.DataFrame({"trips": trips, "departures": departures}, index=pd.Index(self.feeds["name"], name="feed"))
 
     def check_moment(self, moment: dt.datetime, *, name: str = "departure_time") -> None:
         """
@@ -451,19 +442,16 @@ class Timetable:
 
     def departures_on(self, days: Int64Array) -> Int64Array:
         """Return the number of departures of each feed, shape (n_feeds, n_days), on dates (ordinals, ascending)."""
-        feed, service, departures = self.departures_by_service
-        return self.services.totals(service, feed, departures, len(self.feeds), days)
-
-    @cached_property
-    def departures_by_service(self) -> tuple[IndexArray, IndexArray, Int64Array]:
-        """Feed, service and number of departures on each of its days, for all services that have any."""
-        feed, service = np.nonzero(self.per_service[1])
-        return feed, service, self.per_service[1][feed, service]
+        counts = self.per_service
+        return self.services.totals(counts.service, counts.feed, counts.departures, len(self.feeds), days)
 
     @cached_property
     def _runs_ever(self) -> BoolArray:
         """For each feed whether it has departures at all; a feed that has lost its trips is missed on no day."""
-        return np.asarray(self.per_service[1].any(axis=1))
+        counts = self.per_service
+        found = np.zeros(len(self.feeds), np.bool_)
+        found[counts.feed[counts.departures > 0]] = True
+        return found
 
     @cached_property
     def _known_levels(self) -> dict[int, tuple[Int64Array, Int64Array]]:

@@ -85,10 +85,12 @@ def _busiest_week(timetable: Timetable, feed: int) -> tuple[dt.date | None, list
     if first > last:
         return None, [0] * 7
     mondays = np.unique(np.linspace(first - (first - 1) % 7, last - (last - 1) % 7, 60).astype(np.int64) // 7 * 7 + 1)
-    weights = timetable.per_service[0][feed]
+    per_service = timetable.per_service
+    is_own = per_service.feed == feed
+    service, trips = per_service.service[is_own], per_service.trips[is_own]
     best: tuple[int, list[int]] = (0, [0] * 7)
     for monday in mondays:
-        counts = [int(weights @ timetable.services_on(int(day))) for day in range(monday, monday + 7)]
+        counts = [int(trips @ timetable.services_on(int(day))[service]) for day in range(monday, monday + 7)]
         if sum(counts) > sum(best[1]):
             best = (int(monday), counts)
     return (dt.date.fromordinal(best[0]) if best[0] else None), best[1]
@@ -96,7 +98,8 @@ def _busiest_week(timetable: Timetable, feed: int) -> tuple[dt.date | None, list
 
 def _last_dates(timetable: Timetable, feed: int) -> dict[str, str]:
     """Return the last date with a trip on each day of the week."""
-    has_trips = timetable.per_service[0][feed] > 0
+    has_trips = np.zeros(len(timetable.services), np.bool_)
+    has_trips[timetable.per_service.service[timetable.per_service.feed == feed]] = True
     found = timetable.services.last_by_weekday(has_trips)
     dates = [str(dt.date.fromordinal(day)) if day else "never" for day in found.tolist()]
     return dict(zip(_WEEKDAYS, dates, strict=True))

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from traveltime_lab._arrays import BoolArray, Int32Array, Int64Array, within_rows
+from traveltime_lab._arrays import BoolArray, IndexArray, Int32Array, Int64Array, indptr_of_rows, within_rows
 from traveltime_lab.errors import InputError
 from traveltime_lab.kernels.unreached import FORBIDDEN
 from traveltime_lab.transit.timetable import Timetable
@@ -106,34 +106,67 @@ def merge_transfers(timetable: Timetable, footpaths: Footpaths | None, ways: Sta
         If `footpaths` does not have one row per stop.
     """
     n = timetable.n_stops
-    start, stop, seconds = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64)
+    walks = _Pairs(*(np.zeros(0, np.int32) for _ in range(3)))
     if footpaths is not None:
         if footpaths.indptr.size != n + 1 or int(footpaths.indptr[-1]) != footpaths.stop.size:
             raise InputError(f"footpaths must be a CSR of {n} stops; got {footpaths.indptr.size - 1}")
-        start = np.repeat(np.arange(n), np.diff(footpaths.indptr))
-        stop, seconds = footpaths.stop.astype(np.int64), footpaths.seconds.astype(np.int64)
+        start = np.repeat(np.arange(n, dtype=np.int32), np.diff(footpaths.indptr))
+        walks = _Pairs(start, *(values.astype(np.int32, copy=False) for values in footpaths[1:]))
     twins = _twins(timetable)
     if ways is not None:
         twins = twins[~ways.is_indoors[twins].any(axis=1)]
-    is_twin = np.isin(start * n + stop, twins[:, 0] * n + twins[:, 1])
-    start = np.concatenate([start[~is_twin], twins[:, 0]])
-    stop = np.concatenate([stop[~is_twin], twins[:, 1]])
-    seconds = np.concatenate([seconds[~is_twin], np.zeros(len(twins), np.int64)])
+    walks = walks.where(~walks.are_among(twins, n))
+    together = _Pairs(*(column.astype(np.int32) for column in (*twins.T, np.zeros(len(twins)))))
     rules = _rules(timetable, twins)
     change_time = np.zeros(n, np.int32)
     at_stop = rules[rules[:, 0] == rules[:, 1]]
     change_time[at_stop[:, 0]] = np.where(at_stop[:, 2] == 3, FORBIDDEN, at_stop[:, 3])
     between = rules[rules[:, 0] != rules[:, 1]]
-    is_ruled = np.isin(start * n + stop, between[:, 0] * n + between[:, 1]) | (start == stop)
     timed = between[between[:, 2] == 2]
     if ways is not None:
-        timed = _with_ways(timed, ways, (start, stop, seconds), n)
-    start = np.concatenate([start[~is_ruled], timed[:, 0]])
-    stop = np.concatenate([stop[~is_ruled], timed[:, 1]])
-    seconds = np.concatenate([seconds[~is_ruled], timed[:, 3]])
-    order = np.lexsort((stop, start))
-    indptr = np.searchsorted(start[order], np.arange(n + 1)).astype(np.int64)
-    return Transfers(indptr, stop[order].astype(np.int32), seconds[order].astype(np.int32), change_time)
+        starts, stops, seconds = (np.concatenate(both).astype(np.int64) for both in zip(walks, together, strict=True))
+        timed = _with_ways(timed, ways, (starts, stops, seconds), n)
+    walks, together = (
+        pairs.where(~pairs.are_among(between, n) & (pairs.start != pairs.stop)) for pairs in (walks, together)
+    )
+    ruled = _Pairs(*(timed[:, k].astype(np.int32) for k in (0, 1, 3)))
+    few = _Pairs(*(np.concatenate(both) for both in zip(together, ruled, strict=True)))
+    few = few.where(np.argsort(few.keys(n), kind="stable"))
+    keys = walks.keys(n)
+    if (keys[1:] < keys[:-1]).any():
+        order = np.argsort(keys, kind="stable")
+        walks, keys = walks.where(order), keys[order]
+    # The walks of a national timetable are many, and sorted already.
+    at = np.searchsorted(keys, few.keys(n), "right")
+    begin, end, times = (np.insert(column, at, other) for column, other in zip(walks, few, strict=True))
+    return Transfers(indptr_of_rows(begin, n), end, times, change_time)
+
+
+class _Pairs(NamedTuple):
+    """Pairs of stops with the seconds between them, as int32 arrays."""
+
+    start: Int32Array
+    stop: Int32Array
+    seconds: Int32Array
+
+    def keys(self, n: int) -> Int64Array:
+        """Return a number for each pair, which ascends with start and stop."""
+        return self.start * np.int64(n) + self.stop
+
+    def where(self, rows: BoolArray | IndexArray) -> _Pairs:
+        """Return some of the pairs."""
+        return self if rows.dtype == np.bool_ and rows.all() else _Pairs(*(column[rows] for column in self))
+
+    def are_among(self, others: Int64Array, n: int) -> BoolArray:
+        """Return which pairs are among those of the first two columns of a table."""
+        found = np.zeros(self.start.size, np.bool_)
+        if len(others):
+            begins = np.zeros(n, np.bool_)
+            begins[others[:, 0]] = True
+            some = np.flatnonzero(begins[self.start])
+            keys = self.start[some] * np.int64(n) + self.stop[some]
+            found[some] = np.isin(keys, others[:, 0] * n + others[:, 1])
+        return found
 
 
 def _with_ways(

@@ -79,6 +79,8 @@ def label_blocks(
     near, far = (destinations, origins) if is_arrival else (origins, destinations)
     search_links = query.links(near, is_origin=not is_arrival)
     together = None if with_length else Together.of(query, len(far))
+    if len(far) > FEW and not is_arrival:
+        query.walks(is_leaving=True)  # before the search, whose transfers are found along the same walks
     search, options = query.search() if together is None else together.search(), query.options
     moment = query.at(search)
     walks = shared("walks all the way", (near, far), lambda: _Walks.of(query, near, far), query.direct_limit)
@@ -385,8 +387,7 @@ def pair_labels(
     """
     near_of = pairs.destination_of if query.is_arrival else pairs.origin_of
     labels = np.full(near_of.size, UNREACHED, np.int64)
-    n_near = len(pairs.ends if query.is_arrival else pairs.starts)
-    to_border = np.full(n_near, NEVER, np.int32) if with_border else None
+    to_border = np.full(len(pairs.ends if query.is_arrival else pairs.starts), NEVER, np.int32) if with_border else None
     spread = None
     if query.has_spread:
         spread = matrix.Spread(

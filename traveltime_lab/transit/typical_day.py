@@ -109,7 +109,8 @@ def _candidates(timetable: Timetable, today: int) -> Int64Array:
 def _holidays(timetable: Timetable, days: Int64Array, runs: BoolArray) -> BoolArray:
     """Return which of some days are holidays of any of the feeds that run on them."""
     # The sum of one random number for each service says which services run on a day.
-    feed, service, _ = timetable.departures_by_service
+    feed, service, _, departures = timetable.per_service
+    feed, service = feed[departures > 0], service[departures > 0]
     numbers = np.random.default_rng(0).integers(-(2**63), 2**63 - 1, feed.size)
     steps = 7 * np.array([*range(-WEEKS, 0), *range(1, WEEKS + 1)])
     around = np.unique(days[:, None] + np.append(steps, 0))

@@ -122,7 +122,7 @@ def scan_records(data, first_line, lines, n_fields):
     data : uint8 array
     first_line : int
         Number of the first line of `data`.
-    lines, n_fields : int64 arrays of shape (n_records,) or (0,)
+    lines, n_fields : int32 arrays of shape (n_records,) or (0,)
         Overwritten with the line that each record begins on and its number of fields.
 
     Returns

@@ -12,6 +12,7 @@ import math
 import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
+from traveltime_lab.kernels.order import ascending
 
 UNTIMED = np.int32(-1)
 
@@ -87,6 +88,51 @@ def fill_times(indptr, stop, arrival, departure, along, stop_lat, stop_lng, stat
             if i > last + 1:
                 _share_out(last, i, stop, arrival, departure, along, stop_lat, stop_lng, n_filled)
             last = i
+
+
+@kernel
+def rows_in_order(trip, sequence, keep, n_trips):
+    """
+    Sort the rows of stop_times.txt by trip and stop_sequence.
+
+    Parameters
+    ----------
+    trip : int32 array of shape (n_rows,)
+        Row of trips.txt; -1 is possible where `keep` is False.
+    sequence : int32 or int64 array of shape (n_rows,)
+    keep : bool array of shape (n_rows,)
+    n_trips : int
+
+    Returns
+    -------
+    int64 array of shape (n_kept,)
+        The kept rows. Those with equal trips and sequences stay in their order.
+    """
+    at = np.zeros(n_trips + 1, np.int64)
+    for i in range(trip.size):
+        if keep[i]:
+            at[trip[i] + 1] += 1
+    for k in range(n_trips):
+        at[k + 1] += at[k]
+    rows = np.empty(at[n_trips], np.int64)
+    for i in range(trip.size):
+        if keep[i]:
+            rows[at[trip[i]]] = i
+            at[trip[i]] += 1
+    # Now each entry of `at` is the end of its trip.
+    first = np.int64(0)
+    for k in range(n_trips):
+        after = at[k]
+        is_sorted = True
+        for i in range(first + 1, after):
+            is_sorted &= sequence[rows[i]] >= sequence[rows[i - 1]]
+        if not is_sorted:
+            mine = rows[first:after].copy()
+            order = ascending(sequence[mine])
+            for i in range(mine.size):
+                rows[first + i] = mine[order[i]]
+        first = after
+    return rows
 
 
 @kernel

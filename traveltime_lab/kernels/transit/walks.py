@@ -92,18 +92,20 @@ def states_around(arcs, seeds, limit, shift, n_buckets):
 
 
 @kernel
-def turned(indptr, columns, values, n_columns):
+def turned(indptr, columns, values, others, n_columns):
     """
     Return the transposed CSR.
 
     Parameters
     ----------
     indptr, columns, values : int64, int32 and any arrays
+    others : any array
+        Further values, or an empty array.
     n_columns : int
 
     Returns
     -------
-    indptr, rows, values : int64, int32 and any arrays
+    indptr, rows, values, others : int64, int32 and any arrays
         The rows of the input ascend within a row of the result.
     """
     out_indptr = np.zeros(n_columns + 1, np.int64)
@@ -113,14 +115,16 @@ def turned(indptr, columns, values, n_columns):
         out_indptr[column + 1] += out_indptr[column]
     at = out_indptr[:-1].copy()
     rows = np.empty(columns.size, np.int32)
-    out_values = np.empty(columns.size, values.dtype)
+    out_values, out_others = np.empty(columns.size, values.dtype), np.empty(others.size, others.dtype)
     for row in range(indptr.size - 1):
         for k in range(indptr[row], indptr[row + 1]):
             place = at[columns[k]]
             rows[place] = row
             out_values[place] = values[k]
+            if others.size > 0:
+                out_others[place] = others[k]
             at[columns[k]] += 1
-    return out_indptr, rows, out_values
+    return out_indptr, rows, out_values, out_others
 
 
 @kernel

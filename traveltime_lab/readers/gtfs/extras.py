@@ -14,9 +14,10 @@ import pyarrow as pa
 
 from traveltime_lab._arrays import AnyArray, BoolArray, Int32Array, ObjectArray
 from traveltime_lab.kernels.transit import parse
-from traveltime_lab.readers.gtfs.files import FeedFiles, TextTable
+from traveltime_lab.readers.gtfs.files import FeedFiles
 from traveltime_lab.readers.gtfs.findings import Findings
 from traveltime_lab.readers.gtfs.rows import choice, codes, drop_rows, new_numbers, read_file, unique_ids
+from traveltime_lab.readers.gtfs.text import TextTable
 
 #: Id of each row of a file, and the new number of each row, -1 for dropped rows.
 Ids = tuple[pa.Array, Int32Array]

@@ -15,10 +15,11 @@ import numpy as np
 from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray, Int32Array
 from traveltime_lab.crs import segment_lengths_m
 from traveltime_lab.kernels.transit import parse
-from traveltime_lab.readers.gtfs.files import FeedFiles, TextTable
+from traveltime_lab.readers.gtfs.files import FeedFiles
 from traveltime_lab.readers.gtfs.findings import Findings
 from traveltime_lab.readers.gtfs.rows import codes, drop_rows, new_numbers, read_file, unique_ids
 from traveltime_lab.readers.gtfs.tables import Stops
+from traveltime_lab.readers.gtfs.text import TextTable
 from traveltime_lab.transit.pathways import ENTRANCE, EXIT_GATE, PLATFORM, STATION, Arcs, Pathways, roots
 
 #: Straight-line distance in metres from its station beyond which the place of an entrance must be wrong (assumed: the

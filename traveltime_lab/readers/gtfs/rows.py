@@ -12,8 +12,9 @@ import pyarrow.compute as pc
 from traveltime_lab._arrays import BoolArray, Int32Array
 from traveltime_lab.errors import GtfsError
 from traveltime_lab.kernels.transit import parse
-from traveltime_lab.readers.gtfs.files import FeedFiles, TextTable
+from traveltime_lab.readers.gtfs.files import FeedFiles
 from traveltime_lab.readers.gtfs.findings import Findings
+from traveltime_lab.readers.gtfs.text import TextTable
 
 
 def read_file(
@@ -54,7 +55,7 @@ def drop_rows(
         return
     example = ""
     if column is not None and column in table:
-        example = str(table.strings(column)[int(rows[0])].as_py())
+        example = table.text_at(column, int(rows[0]))
     findings.add(table.name, reason, table.lines(rows[:1000]), rows=rows.size, example=example)
     keep[rows] = False
 
@@ -76,7 +77,7 @@ def choice(table: TextTable, findings: Findings, column: str, largest: int, miss
     is_bad = (values != parse.MISSING) & ((values < 0) | (values > largest))
     rows = np.flatnonzero(is_bad)
     if rows.size:
-        example = str(table.strings(column)[int(rows[0])].as_py())
+        example = table.text_at(column, int(rows[0]))
         reason = f"{column} is not 0 to {largest}: ignored"
         findings.add(table.name, reason, table.lines(rows), example=example, is_dropped=False)
     return np.where(is_bad | (values == parse.MISSING), missing, values).astype(np.int32)

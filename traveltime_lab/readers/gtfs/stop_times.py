@@ -27,12 +27,12 @@ from traveltime_lab._arrays import (
 )
 from traveltime_lab.errors import GtfsError
 from traveltime_lab.kernels.transit import parse, stop_times
-from traveltime_lab.readers.gtfs.files import FeedFiles, TextTable
+from traveltime_lab.readers.gtfs.files import FeedFiles
 from traveltime_lab.readers.gtfs.findings import Findings
 from traveltime_lab.readers.gtfs.rows import codes, drop_rows
+from traveltime_lab.readers.gtfs.stop_time_rows import BROKEN, FILE, NO_TYPE, in_order, read_rows
 from traveltime_lab.readers.region import Region
 
-FILE: Final = "stop_times.txt"
 #: Larger values of stop_sequence count as this one.
 _MOST_INT32: Final = np.iinfo(np.int32).max
 _WHY: Final = {
@@ -127,61 +127,50 @@ def read_calls(
     """
     if FILE not in files:
         raise GtfsError(f"{files.source}: there is no {FILE}; a timetable needs stop times", file=FILE)
-    columns = (
-        "trip_id", "arrival_time", "departure_time", "stop_id", "stop_sequence", "pickup_type", "drop_off_type",
-        "shape_dist_traveled", "stop_headsign", "location_id", "location_group_id",
-    )  # fmt: skip
-    table = files.read(FILE, columns, findings)
+    table, read, headsigns = read_rows(files, findings, trip_ids, stop_ids)
     table.require("trip_id", "stop_id", "stop_sequence")
     if table.n_rows and "arrival_time" not in table and "departure_time" not in table:
         raise GtfsError(
             f"{files.source}: {FILE}, line 1: there is neither arrival_time nor departure_time", file=FILE, line=1
         )
-    trip = codes(table.strings("trip_id"), trip_ids)
-    stop = codes(table.strings("stop_id"), stop_ids)
-    sequence = table.integers("stop_sequence")
-    arrival, departure = table.times("arrival_time"), table.times("departure_time")
     n_read = table.n_rows
     keep = np.ones(n_read, np.bool_)
-    if "location_id" in table or "location_group_id" in table:
-        is_flexible = table.is_missing("stop_id") & ~(
-            table.is_missing("location_id") & table.is_missing("location_group_id")
-        )
-        drop_rows(table, findings, keep, is_flexible, "demand-responsive stop time without a stop")
-    drop_rows(table, findings, keep, trip < 0, "unknown trip_id", "trip_id")
+    if read.is_flexible.size:
+        drop_rows(table, findings, keep, read.is_flexible, "demand-responsive stop time without a stop")
+    drop_rows(table, findings, keep, read.trip < 0, "unknown trip_id", "trip_id")
     if not trip_is_kept.all():
-        keep &= trip_is_kept[trip]  # reported with the trip
-    drop_rows(table, findings, keep, stop < 0, "unknown stop_id", "stop_id")
-    drop_rows(table, findings, keep, ~stop_is_kept[stop], "stop time at a dropped stop", "stop_id")
-    drop_rows(table, findings, keep, sequence < 0, "stop_sequence is not a whole number", "stop_sequence")
-    drop_rows(table, findings, keep, arrival == parse.BROKEN, "arrival_time is not H:MM:SS", "arrival_time")
-    drop_rows(table, findings, keep, departure == parse.BROKEN, "departure_time is not H:MM:SS", "departure_time")
-    pickup = _type_of_call(table, findings, keep, "pickup_type")
-    drop_off = _type_of_call(table, findings, keep, "drop_off_type")
-    along, _ = table.floats("shape_dist_traveled")
-    has_along = "shape_dist_traveled" in table and bool(np.isfinite(along).any())
-    headsign, headsigns = _headsigns(table)
-    rows = _in_order(trip, sequence, keep)
+        keep &= trip_is_kept[read.trip]  # reported with the trip
+    drop_rows(table, findings, keep, read.stop < 0, "unknown stop_id", "stop_id")
+    if not stop_is_kept.all():
+        drop_rows(table, findings, keep, ~stop_is_kept[read.stop], "stop time at a dropped stop", "stop_id")
+    drop_rows(table, findings, keep, read.sequence < 0, "stop_sequence is not a whole number", "stop_sequence")
+    for name, times in (("arrival_time", read.arrival), ("departure_time", read.departure)):
+        drop_rows(table, findings, keep, times == BROKEN, f"{name} is not H:MM:SS", name)
+    for name, types in (("pickup_type", read.pickup), ("drop_off_type", read.drop_off)):
+        drop_rows(table, findings, keep, types == NO_TYPE, f"{name} is not 0, 1, 2 or 3", name)
+    rows = in_order(read.trip, read.sequence, keep, len(trip_ids))
+    trip, sequence = read.trip[rows], read.sequence[rows]
     again = np.zeros(rows.size, np.bool_)
-    again[1:] = (trip[rows[1:]] == trip[rows[:-1]]) & (sequence[rows[1:]] == sequence[rows[:-1]])
+    again[1:] = (trip[1:] == trip[:-1]) & (sequence[1:] == sequence[:-1])
     if again.any():
         twice = np.zeros(n_read, np.bool_)
         twice[rows[again]] = True
         drop_rows(table, findings, keep, twice, "duplicate stop_sequence in a trip", "trip_id")
-        rows = rows[~again]
-    trip = trip[rows]
+        rows, trip, sequence = rows[~again], trip[~again], sequence[~again]
     begins = np.flatnonzero(np.concatenate([[True], trip[1:] != trip[:-1]])) if rows.size else np.zeros(0, np.int64)
     trips = trip[begins].astype(np.int64)
     never = np.ones(len(trip_ids), np.bool_)
     never[trips] = False
     never &= trip_is_kept
     findings.add("trips.txt", "trip without stop times", rows=int(never.sum()), example=_example(trip_ids, never))
-    calls = _Calls(
-        np.append(begins, rows.size).astype(np.int64), stop[rows], _seconds(arrival[rows]), _seconds(departure[rows]),
-        along[rows] if has_along else np.zeros(0), pickup[rows], drop_off[rows],
-        headsign[rows] if headsign.size else headsign,
-        np.minimum(sequence[rows], _MOST_INT32).astype(np.int32),
-    )  # fmt: skip
+    # Each column goes as its sorted copy comes.
+    unsorted = read._asdict()
+    del read, trip
+    names = ("stop", "arrival", "departure", "along", "pickup", "drop_off", "headsign")
+    columns: dict[str, Any] = {name: values[rows] if (values := unsorted.pop(name)).size else values for name in names}
+    columns["sequence"] = np.minimum(sequence, _MOST_INT32).astype(np.int32)
+    calls = _Calls(indptr=np.append(begins, rows.size).astype(np.int64), **columns)
+    del unsorted, columns, sequence
     status = np.zeros(trips.size, np.uint8)
     culprit = np.zeros(trips.size, np.int64)
     n_filled = np.zeros(3, np.int64)
@@ -196,6 +185,8 @@ def read_calls(
         raise GtfsError(f"{files.source}: no trip of the feed can be used: {_summary(findings)}", file=FILE)
     if good.size < trips.size:
         calls, trips = calls.of(good), trips[good]
+    # The text of a national timetable is larger than the numbers in it.
+    del table, rows
     cut: dict[str, Any] = {}
     leaving: dict[int, int] = {}
     whole = calls.first_departures
@@ -281,10 +272,13 @@ class _Calls(NamedTuple):
         return ride
 
     def of(self, trips: IndexArray) -> _Calls:
-        """Return the stop times of some trips."""
-        indptr, at = chosen_rows(self.indptr, trips)
+        """Return the stop times of some trips, in ascending order."""
+        lengths = np.diff(self.indptr)
+        is_chosen = np.zeros(lengths.size, np.bool_)
+        is_chosen[trips] = True
+        at = np.repeat(is_chosen, lengths)
         columns: tuple[Any, ...] = self[1:]
-        return _Calls(indptr, *(values[at] if values.size else values for values in columns))
+        return _Calls(indptr_of(lengths[trips]), *(values[at] if values.size else values for values in columns))
 
     def where(self, is_kept: BoolArray) -> tuple[_Calls, IndexArray]:
         """Return some of the stop times and the trips that have two of them or more."""
@@ -351,44 +345,6 @@ def _assembled(
         leaving=leaving,
         facts=facts,
     )
-
-
-def _seconds(times: Int64Array) -> Int32Array:
-    return np.where(times == parse.MISSING, np.int64(stop_times.UNTIMED), times).astype(np.int32)
-
-
-def _in_order(trip: Int32Array, sequence: Int64Array, keep: BoolArray) -> IndexArray:
-    """Return the kept rows sorted by trip and stop_sequence."""
-    rows = np.flatnonzero(keep)
-    if rows.size == 0:
-        return rows
-    trip, sequence = trip[rows], sequence[rows]
-    rises = (trip[1:] > trip[:-1]) | ((trip[1:] == trip[:-1]) & (sequence[1:] > sequence[:-1]))
-    if rises.all():
-        return rows
-    return rows[np.lexsort((sequence, trip))]
-
-
-def _type_of_call(table: TextTable, findings: Findings, keep: BoolArray, column: str) -> UInt8Array:
-    """Return pickup or drop-off types 0 to 3; an empty field is 0, as in the reference."""
-    if column not in table:
-        return np.zeros(table.n_rows, np.uint8)
-    values = table.integers(column)
-    values[values == parse.MISSING] = 0
-    drop_rows(table, findings, keep, (values < 0) | (values > 3), f"{column} is not 0, 1, 2 or 3", column)
-    return np.clip(values, 0, 3).astype(np.uint8)
-
-
-def _headsigns(table: TextTable) -> tuple[Int32Array, list[str]]:
-    """Return the code of the stop_headsign of each row, and the texts; code 0 is the empty text."""
-    if "stop_headsign" not in table or bool(table.is_missing("stop_headsign").all()):
-        return np.zeros(0, np.int32), [""]
-    coded = table.strings("stop_headsign").combine_chunks().dictionary_encode()
-    names = coded.dictionary.to_pylist()
-    others = [name for name in names if name]
-    place = {name: i + 1 for i, name in enumerate(others)} | {"": 0}
-    renumber = np.array([place[name] for name in names], np.int32)
-    return renumber[coded.indices.to_numpy(zero_copy_only=False)], ["", *others]
 
 
 def _example(ids: pa.Array, mask: BoolArray) -> str:

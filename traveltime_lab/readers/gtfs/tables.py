@@ -17,10 +17,11 @@ import pyarrow as pa
 
 from traveltime_lab._arrays import BoolArray, FloatArray, Int32Array, ObjectArray
 from traveltime_lab.errors import GtfsError
-from traveltime_lab.readers.gtfs.files import FeedFiles, TextTable
+from traveltime_lab.readers.gtfs.files import FeedFiles
 from traveltime_lab.readers.gtfs.findings import Findings
 from traveltime_lab.readers.gtfs.rows import choice, codes, drop_rows, new_numbers, read_file, unique_ids
 from traveltime_lab.readers.gtfs.stop_times import TripCalls
+from traveltime_lab.readers.gtfs.text import TextTable
 from traveltime_lab.transit.calendar import Services
 from traveltime_lab.transit.pathways import Pathways, roots
 from traveltime_lab.transit.route_types import RouteClass, route_class
@@ -281,10 +282,7 @@ def read_services(files: FeedFiles, findings: Findings) -> tuple[Any, Services]:
         flag = table.integers(name)
         drop_rows(table, findings, keep, (flag != 0) & (flag != 1), f"{name} is not 0 or 1", name)
         weekdays |= (flag == 1).astype(np.uint8) << bit
-    ids = pa.array(
-        pd.unique(np.concatenate([np.asarray(listed.to_pylist(), object)[keep], dates.objects("service_id")])),
-        type=pa.string(),
-    )
+    ids = pa.chunked_array([listed.filter(pa.array(keep)), *dates.strings("service_id").chunks], pa.string()).unique()
     n = len(ids)
     n_calendar = int(keep.sum())
     day = dates.dates("date")
