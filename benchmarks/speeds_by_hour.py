@@ -12,12 +12,15 @@ the size of the Parquet file, the processor time of `add_speeds`, the largest me
 bytes of the measured speeds by undirected edge, in memory and in the file of the network.
 
 Then, for the first: the processor time to weigh the search graph of an hour and to customize the contraction, which is
-computed once, the median of `--hours` hours, and the bytes of both by edge.
+computed once, the median of `--hours` hours, and the bytes of both by edge. At last, the processor time of
+searches with `time_dependent=True` beside that of the same at the speeds of the departure or arrival, both with bounded
+searches and everything prepared: medians of nine pairs on one thread.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import resource
 import statistics
 import tempfile
@@ -32,6 +35,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import traveltime_lab as tl
+from traveltime_lab.settings import settings
 from traveltime_lab.streets.contraction import contraction, hierarchy
 
 #: Whole hours of the file, which begins on a Thursday.
@@ -129,6 +133,7 @@ def main() -> None:
         first = first or measured
     assert first is not None
     timing(first, arguments.hours)
+    changing(first)
 
 
 def timing(network: tl.Network, n_hours: int) -> None:
@@ -152,6 +157,37 @@ def timing(network: tl.Network, n_hours: int) -> None:
     medians = [1000 * statistics.median(each) for each in (whole, weighing, customizing)]
     print("an hour: {:,.0f} ms, of which the graph {:,.0f} and the customization {:,.0f}".format(*medians))
     print(f"memory of an hour: {size / network.n_edges:,.0f} bytes an edge")
+
+
+def changing(network: tl.Network, repeats: int = 9) -> None:
+    """Print the processor time of searches at speeds that change on the way, beside those at the speeds of one hour."""
+    rng = np.random.default_rng(0)
+    nodes = network.nodes_frame().geometry
+    few, many = (nodes.sample(n, random_state=rng).reset_index(drop=True) for n in (10, 1000))
+    searches = {
+        "matrix of 10 x 1,000, an hour": lambda how: tl.time_filter(
+            network, *((many, few) if "arrival_time" in how else (few, many)),
+            travel_time=3600, form="matrix", engine="dijkstra", **how,
+        ),
+        "10 areas of 30 minutes": lambda how: tl.time_map(network, few, travel_time=1800, **how),
+    }  # fmt: skip
+    moments = {"departure_time": "2026-03-03T07:45", "arrival_time": "2026-03-03T08:15"}
+    with settings.override(threads=1):
+        for (name, search), (when, moment) in itertools.product(searches.items(), moments.items()):
+            seconds: dict[bool, list[float]] = {False: [], True: []}
+            for _ in range(repeats + 1):
+                for is_changing, each in seconds.items():
+                    means = tl.Transportation("driving", time_dependent=is_changing)
+                    begin = time.process_time()
+                    search({"transportation": means, when: moment})
+                    each.append(time.process_time() - begin)
+            # The first of each prepares.
+            frozen, timed = (np.array(each[1:]) for each in seconds.values())
+            print(
+                f"{name}, {when}: {1000 * np.median(timed):,.0f} ms, {1000 * np.median(frozen):,.0f} at one hour, "
+                f"ratio {np.median(timed / frozen):.2f}",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

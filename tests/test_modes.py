@@ -79,6 +79,7 @@ def test_defaults_are_the_contract_ones() -> None:
         "max_incline": None,
         "min_width": None,
         "avoid": (),
+        "time_dependent": False,
         "headway_seed": 0,
     }
     assert dataclasses.asdict(Snapping()) == {
@@ -200,6 +201,8 @@ def test_not_a_transportation(value: object) -> None:
         ("driving+train", "include_roads", ("track",)),
         ("driving", "walking_speed", 4),
         ("driving", "avoid", ("unlit",)),
+        ("cycling", "time_dependent", True),
+        ("driving+train", "time_dependent", True),
         ("cycling+ferry", "avoid", ("unpaved",)),
         ("walking", "modes", ("tram",)),
         ("walking", "direct_walking_time", 0),

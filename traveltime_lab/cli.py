@@ -338,7 +338,7 @@ def _named_loader(text: str) -> tuple[str, tuple[Path, ...], Callable[[], tl.Net
 
 
 def _build(options: argparse.Namespace) -> None:
-    from traveltime_lab.modes.transportation import as_transportation
+    from traveltime_lab.modes.one_moment import of_one_moment
     from traveltime_lab.network.prepared import check_timetable
     from traveltime_lab.network.unfinished import remove
     from traveltime_lab.runtime.progress import shown
@@ -357,7 +357,7 @@ def _build(options: argparse.Namespace) -> None:
             pass
     if options.speeds is not None and not is_file(options.speeds):
         raise tl.MissingFileError(f"no profile of speeds at {options.speeds}")
-    prepared_for = [as_transportation(each) for each in options.prepare]
+    prepared_for = [of_one_moment(each, "a prepared network") for each in options.prepare]
     check_timetable(prepared_for, has_timetable=bool(options.gtfs))  # before the work, too
     osm = options.osm if len(options.osm) > 1 else options.osm[0]
     network = tl.build_network(

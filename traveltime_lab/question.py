@@ -152,6 +152,8 @@ class Question:
         if metric == "distance" and means.uses_timetable:
             msg = f"distance_map supports streets only; transportation {means.type!r} uses a timetable"
             raise UnsupportedError(msg)
+        if means.time_dependent:
+            _check_time_dependent(moment, metric, limit)
         seconds = 0
         if window is not None and limit:
             seconds = whole(window, "window", 1, MAX_WINDOW_S, "seconds")
@@ -189,3 +191,14 @@ class Question:
         longest = self.transportation.direct_walking_time
         limit = self.limit if longest is None else min(self.limit, longest)
         return replace(self, transportation=self.transportation.egress, window=0, limit=limit)
+
+
+def _check_time_dependent(moment: Moment | None, metric: Metric, limit: int) -> None:
+    """Raise an error if a question cannot be answered at speeds that change on the way; without a limit, it snaps."""
+    if metric == "distance":
+        msg = "time_dependent=True is for searches by travel time; searches by distance need time_dependent=False"
+        raise UnsupportedError(msg)
+    if limit and not isinstance(moment, dt.datetime):
+        got = "none" if moment is None else repr(moment.value)
+        msg = f"time_dependent=True needs a departure_time or arrival_time with a date and a time of day; got {got}"
+        raise InputError(msg)

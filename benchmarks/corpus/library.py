@@ -126,6 +126,7 @@ def values_of_option(field: dataclasses.Field[Any]) -> tuple[str, ...]:
         "walking_speed": ("3.0", "8", "0.4", "20.5", "'fast'"),
         "cycling_speed": ("12.0", "25", "3.9", "61"),
         "push_above_stress": ("False", "True", "1"),
+        "time_dependent": ("False", "True", "'yes'"),
         "step_free": ("None", "False", "True", "'lenient'", "'strict'", "'maybe'"),
         "max_incline": ("8.3", "0", "101", "'steep'"),
         "min_width": ("1.2", "0.2", "6", "'wide'"),

@@ -327,6 +327,7 @@ TRANSPORTATION: dict[str, Change] = {
         by(max_changes={"enabled": True, "limit": 1}), by(max_changes={"enabled": True, "limit": 0}),
     ),
 }  # fmt: skip
+NEARLY_EIGHT: Final = "2026-03-03T07:59:00Z"
 #: Options that no network can honour, and a value that would ask for it.
 REFUSED: dict[str, Any] = {"disable_border_crossing": True}
 
@@ -334,6 +335,10 @@ REFUSED: dict[str, Any] = {"disable_border_crossing": True}
 def change_of(array: Array, option: str) -> Change:
     """Return two changes of a search that differ in an option, which is one of transportation if it begins so."""
     name = option.removeprefix("transportation.")
+    if name == "time_dependent":
+        # The hour changes on the way.
+        moment = {"arrival_time": "2026-03-03T09:01:00Z"} if array.is_arrival else {"departure_time": NEARLY_EIGHT}
+        return moment, moment | by(time_dependent=True)
     table = CHANGES if name == option else TRANSPORTATION
     assert name in table, f"{array.path}: the option {option} has no change that makes a difference; see CHANGES"
     if name == "traffic_model" and array.path.endswith("/fast"):
@@ -393,10 +398,11 @@ def test_options_of_searches(service: Door, path: str, kind: str) -> None:
             continue
         for option in options_of(array, kind):
             name = option.removeprefix("transportation.")
-            if name in REFUSED and name != option:
-                search = merged(search_of(array, kind, "a"), by(**{name: REFUSED[name]}))
+            is_by_distance = name == "time_dependent" and "distance-map" in path
+            if (name in REFUSED and name != option) or is_by_distance:
+                search = merged(search_of(array, kind, "a"), by(**{name: REFUSED.get(name, True)}))
                 refused = service.post(path, body_of(path, [(array, search)]))
-                assert_error(refused, 422, 2, paths={f"{array.json_path}.{option}"})
+                assert_error(refused, 422, 2, paths={f"{array.json_path}{'' if is_by_distance else f'.{option}'}"})
                 continue
             one, other = (merged(search_of(array, kind, "a"), change) for change in change_of(array, option))
             same = answers(service, path, [(array, one)]) == answers(service, path, [(array, other)])

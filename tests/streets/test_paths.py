@@ -22,7 +22,8 @@ from traveltime_lab.search.query import ask
 from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets import matrix
 from traveltime_lab.streets.pairs import Pairs
-from traveltime_lab.streets.paths import Piece, line_of, part_of_line, paths, route_lines
+from traveltime_lab.streets.paths import line_of, part_of_line, paths, route_lines
+from traveltime_lab.streets.pieces import Piece
 from traveltime_lab.streets.topology import bearings
 
 quick = settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])

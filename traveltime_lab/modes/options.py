@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any, cast
 
 from traveltime_lab.errors import LimitError, ModeError
+from traveltime_lab.limits import MAX_CHANGES
 
 
 def listed(names: Iterable[str]) -> str:
@@ -91,3 +92,18 @@ def number(value: object, name: str, unit: str, least: float, most: float) -> fl
     if not least <= found <= most:
         raise LimitError(f"{name} must be from {least:g} to {most:g} {unit}; got {value!r}.")
     return found
+
+
+def changes(value: object) -> int | None:
+    """Return the maximum number of transfers from a number or the contract's object; None for no maximum."""
+    if isinstance(value, Mapping):
+        unknown = set(value) - {"enabled", "limit"}
+        if unknown or "enabled" not in value or (value["enabled"] and "limit" not in value):
+            raise ModeError(f"max_changes must be a number or {{'enabled': ..., 'limit': ...}}; got {dict(value)!r}.")
+        value = value["limit"] if flag(value["enabled"], "max_changes 'enabled'") else None
+    return None if value is None else whole(value, "max_changes", "changes", MAX_CHANGES)
+
+
+def speed(value: object, name: str, limits: tuple[float, float]) -> float | None:
+    """Return a speed in km/h, None for that of the network."""
+    return None if value is None else number(value, name, "km/h", *limits)

@@ -266,6 +266,7 @@ _SYNONYMS: Final[Mapping[str, str]] = MappingProxyType(
 #: Options of `Transportation`, and whether they apply to a type.
 _APPLIES: Final[Mapping[str, Callable[[Mode], bool]]] = {
     "traffic_model": lambda row: row.street.has_traffic,
+    "time_dependent": lambda row: row.street.has_traffic and not row.uses_timetable,
     "boarding_time": lambda row: row.has_ferry,
     "include_roads": lambda row: row.street.has_road_options and not row.uses_timetable,
     "exclude_roads": lambda row: row.street.has_road_options and not row.uses_timetable,

@@ -18,7 +18,6 @@ from traveltime_lab.errors import LimitError, ModeError, UnsupportedError
 from traveltime_lab.limits import (
     CYCLING_SPEEDS_KPH,
     INCLINES,
-    MAX_CHANGES,
     MAX_DRAWS,
     MAX_OPTION_S,
     MAX_SEED,
@@ -26,7 +25,7 @@ from traveltime_lab.limits import (
     WALKING_SPEEDS_KPH,
     WIDTHS_M,
 )
-from traveltime_lab.modes.options import flag, guess, listed, number, one_of, subset, whole
+from traveltime_lab.modes.options import changes, flag, guess, listed, number, one_of, speed, subset, whole
 from traveltime_lab.modes.table import (
     ALIASES,
     APPLIES_TO,
@@ -60,6 +59,8 @@ ROUTE_MODES: Final = (
     "other",
 )
 TRAFFIC_MODELS: Final = ("optimistic", "balanced", "pessimistic", "peak", "off_peak")
+#: Those of which the speeds do not depend on the hour.
+WITHOUT_HOURS: Final = ("peak", "off_peak")
 INCLUDABLE_ROADS: Final = ("track", "restricted")
 EXCLUDABLE_ROADS: Final = ("toll",)
 #: Whether step-free walks pass what is not known to be passable.
@@ -167,6 +168,11 @@ class Transportation:
         Walking and timetable types: ways that walks do not use at all, at any time of the day. ``"unlit"``: those
         tagged as without working lights; ``"unpaved"``: those tagged with an unsealed surface. Ways without a tag are
         used. The guide "How far do people get on lit and paved ways?" has the rules.
+    time_dependent : bool, default False
+        Driving without a timetable: whether each street is driven at the speeds of the hour in which it is driven. By
+        default, the speeds of the departure (or arrival) hold for the whole trip. The search needs a departure or
+        arrival time, and a `traffic_model` other than ``"peak"`` and ``"off_peak"``, which are the same at all hours.
+        The guide "How fast do people travel?" has the rules.
 
     Raises
     ------
@@ -229,6 +235,7 @@ class Transportation:
     max_incline: float | None = None
     min_width: float | None = None
     avoid: tuple[str, ...] = ()
+    time_dependent: bool = False
 
     def __post_init__(self) -> None:
         """Check and normalise every field."""
@@ -241,9 +248,9 @@ class Transportation:
             "include_roads": subset(self.include_roads, INCLUDABLE_ROADS, "include_roads"),
             "exclude_roads": subset(self.exclude_roads, EXCLUDABLE_ROADS, "exclude_roads"),
             "disable_border_crossing": flag(self.disable_border_crossing, "disable_border_crossing"),
-            "max_changes": _changes(self.max_changes),
-            "walking_speed": _speed(self.walking_speed, "walking_speed", WALKING_SPEEDS_KPH),
-            "cycling_speed": _speed(self.cycling_speed, "cycling_speed", CYCLING_SPEEDS_KPH),
+            "max_changes": changes(self.max_changes),
+            "walking_speed": speed(self.walking_speed, "walking_speed", WALKING_SPEEDS_KPH),
+            "cycling_speed": speed(self.cycling_speed, "cycling_speed", CYCLING_SPEEDS_KPH),
             "modes": subset(self.modes, ROUTE_MODES, "modes"),
             "direct_walking_time": None,
             "headways": one_of(self.headways, HEADWAYS, "headways"),
@@ -257,6 +264,7 @@ class Transportation:
             else number(self.max_incline, "max_incline", "%", *INCLINES),
             "min_width": None if self.min_width is None else number(self.min_width, "min_width", "metres", *WIDTHS_M),
             "avoid": subset(self.avoid, tuple(AVOIDABLE), "avoid"),
+            "time_dependent": flag(self.time_dependent, "time_dependent"),
         }
         values |= {option: whole(getattr(self, option), option, "seconds", MAX_OPTION_S) for option in _SECONDS}
         if self.direct_walking_time is not None:
@@ -271,6 +279,11 @@ class Transportation:
             raise LimitError("max_stress must be 1 or more; got 0.")
         if values["push_above_stress"] and values["max_stress"] is None:
             raise ModeError("push_above_stress=True needs max_stress, the level above which bicycles are pushed.")
+        if values["time_dependent"] and values["traffic_model"] in WITHOUT_HOURS:
+            raise ModeError(
+                f"time_dependent=True needs speeds by hour; traffic_model={values['traffic_model']!r} is the same at "
+                "all hours. Leave one of them out."
+            )
         for option in ("max_incline", "min_width"):
             if values[option] is not None and values["step_free"] is None:
                 raise ModeError(f"{option} needs step_free='lenient' or 'strict'; got {option}={values[option]!r}.")
@@ -409,21 +422,6 @@ def _step_free(value: object) -> str | None:
     if value is None or type(value).__name__ in ("bool", "bool_"):
         return STEP_FREE[0] if value else None
     return one_of(value, STEP_FREE, "step_free")
-
-
-def _changes(value: object) -> int | None:
-    """Return the maximum number of transfers from a number or the contract's object; None for no maximum."""
-    if isinstance(value, Mapping):
-        unknown = set(value) - {"enabled", "limit"}
-        if unknown or "enabled" not in value or (value["enabled"] and "limit" not in value):
-            raise ModeError(f"max_changes must be a number or {{'enabled': ..., 'limit': ...}}; got {dict(value)!r}.")
-        value = value["limit"] if flag(value["enabled"], "max_changes 'enabled'") else None
-    return None if value is None else whole(value, "max_changes", "changes", MAX_CHANGES)
-
-
-def _speed(value: object, name: str, limits: tuple[float, float]) -> float | None:
-    """Return a speed in km/h, None for that of the network."""
-    return None if value is None else number(value, name, "km/h", *limits)
 
 
 def _known_type(value: object) -> str:

@@ -16,7 +16,8 @@ import shapely
 
 from traveltime_lab._arrays import BoolArray, FloatArray, Int32Array, Int64Array
 from traveltime_lab.errors import MissingDependencyError, ModeError
-from traveltime_lab.modes.transportation import Transportation, as_transportation
+from traveltime_lab.modes.one_moment import of_one_moment
+from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.moments import resolve_moment
 from traveltime_lab.network import avoid
 from traveltime_lab.runtime.warnings import warn
@@ -71,6 +72,8 @@ def to_networkx(
         If networkx is not installed; it comes with the extra ``osmnx``.
     ModeError
         If the type needs a timetable, or no street is open to it.
+    UnsupportedError
+        If speeds change on the way (`time_dependent`).
     MomentError
         If the departure time does not exist or is ambiguous.
 
@@ -125,6 +128,8 @@ def to_osmnx(
         If networkx is not installed; it comes with the extra ``osmnx``.
     ModeError
         If the type needs a timetable, or no street is open to it.
+    UnsupportedError
+        If speeds change on the way (`time_dependent`).
     MomentError
         If the departure time does not exist or is ambiguous.
 
@@ -172,6 +177,8 @@ def to_pandana(
         If pandana is not installed; it is the extra ``pandana``.
     ModeError
         If the type needs a timetable, or no street is open to it.
+    UnsupportedError
+        If speeds change on the way (`time_dependent`).
     MomentError
         If the departure time does not exist or is ambiguous.
 
@@ -227,7 +234,7 @@ class _Arcs:
 
 def _arcs(network: NetworkData, transportation: str | Transportation, departure_time: Any) -> _Arcs:
     """Return the open directed edges of a mode; warn of data that they cannot hold."""
-    means = as_transportation(transportation)
+    means = of_one_moment(transportation, "an exported graph")
     if means.uses_timetable:
         msg = f"{means.type!r} needs a timetable, which a graph of streets has not; use walking, cycling or driving"
         raise ModeError(msg)

@@ -14,7 +14,8 @@ from traveltime_lab._checks import one_of
 from traveltime_lab._digests import digest
 from traveltime_lab.errors import InputError, KeywordError
 from traveltime_lab.kernels import cache
-from traveltime_lab.modes.transportation import Transportation, as_transportation
+from traveltime_lab.modes.one_moment import of_one_moment
+from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.moments import resolve_moment
 from traveltime_lab.network import exports, frames, prepared, prepared_file, stress, timetable_frames, unfinished, views
 from traveltime_lab.network.data import NetworkData, parts_of
@@ -326,7 +327,7 @@ class Network(NetworkData):
         """
         one_of(metric, "metric", ("time", "distance"))
         when = resolve_moment(moment, self.timezone, name="moment")
-        return self.streets.road_graph(as_transportation(transportation), when, metric=metric)
+        return self.streets.road_graph(of_one_moment(transportation, "a search graph"), when, metric=metric)
 
     def prepare(
         self, *transportations: str | Transportation | Mapping[str, Any], folder: str | os.PathLike[str] | None = None
@@ -341,8 +342,7 @@ class Network(NetworkData):
         ----------
         *transportations : str, Transportation or mapping
             For a type with a timetable, the streets and stops of its access and of walking are prepared. Options
-            on which the streets depend are part of the prepared data: ``"driving+ferry"`` differs from
-            ``"driving"``.
+            on which streets depend are part of the prepared data: ``"driving+ferry"`` differs from ``"driving"``.
         folder : path-like, optional
             Keeps finished data, so that the same call resumes after an interruption; delete it when you have saved.
 
@@ -353,8 +353,8 @@ class Network(NetworkData):
 
         Raises
         ------
-        ModeError
-            If a type is unknown, no street is open to it, or it needs a timetable and there is none.
+        ModeError, UnsupportedError
+            If a type is unknown, no street is open to it, it needs a timetable and there is none, or `time_dependent`.
 
         Notes
         -----

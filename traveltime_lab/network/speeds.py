@@ -121,7 +121,8 @@ def add_speeds(
 
     Those of `profile` include the congestion of their hour, which is not applied to them. At hours without a measured
     speed, the free-flow speed and the assumed congestion of the hour apply. A search has the speeds of the hour of its
-    departure or arrival for the whole trip. Without a moment, a street has its mean time from 7 to 20 o'clock on
+    departure or arrival for the whole trip; with ``Transportation("driving", time_dependent=True)``, each street has
+    those of the hour in which it is driven. Without a moment, a street has its mean time from 7 to 20 o'clock on
     Monday to Friday; with ``"weekday_morning"`` or ``traffic_model="peak"`` that from 8 to 9; with ``"off_peak"`` the
     shortest of the week; ``"optimistic"`` and ``"pessimistic"`` have 0.5 and 1.5 times the difference to the shortest.
     A later profile replaces the hours that it has. Later speeds of `classes`, `ways` and `edges` replace all measured

@@ -22,7 +22,8 @@ import numpy as np
 from traveltime_lab._arrays import AnyArray
 from traveltime_lab._files import as_path, explained, is_file, write_bytes
 from traveltime_lab.errors import InputError
-from traveltime_lab.modes.transportation import Transportation, as_transportation
+from traveltime_lab.modes.one_moment import of_one_moment
+from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.network import prepared, prepared_file
 from traveltime_lab.network.prepared import Prepared, check_timetable, name_of, sorted_by_owner
 from traveltime_lab.runtime.memo import Use
@@ -49,7 +50,7 @@ def prepare(
     if not transportations:
         msg = "prepare needs at least one means of transportation, such as network.prepare('walking', 'driving')"
         raise InputError(msg)
-    chosen = [as_transportation(each) for each in transportations]
+    chosen = [of_one_moment(each, "a prepared network") for each in transportations]
     check_timetable(chosen, has_timetable=transit is not None)
     kept = None if folder is None else Unfinished(folder, fingerprint, streets, transit)
     if kept is not None:

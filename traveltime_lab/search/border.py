@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -20,6 +21,7 @@ from traveltime_lab.streets import border
 from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.pairs import Pairs
 from traveltime_lab.streets.snapping import SNAPPED, Snaps
+from traveltime_lab.streets.timed import TimedGraph
 from traveltime_lab.surfaces.field import Field
 from traveltime_lab.transit import border as transit_border
 from traveltime_lab.transit.field import TransitField
@@ -100,7 +102,11 @@ def of_origins(query: Query, here: Snaps, to_border: Int32Array | None) -> Float
 
 
 def _graph(query: Query) -> RoadGraph:
-    """Return the graph whose labels are in the unit of the limits."""
+    """Return a graph whose labels are in the unit of the limits, and no larger than those of the search."""
+    if isinstance(query.graph, TimedGraph):
+        # No route is faster than at the highest speeds of the week.
+        fastest = replace(query.transportation, time_dependent=False, traffic_model="off_peak")
+        return query.network.road_graph(fastest, query.moment)
     if not query.is_length:
         return query.graph
     # No route to the border is shorter than the shortest.
@@ -130,10 +136,11 @@ def _both(query: Query, pairs: Pairs, to_border: Int32Array | None) -> tuple[Flo
     They say nothing about points whose nearest street may be missing; see `_are_uncertain`.
     """
     if query.transit is None:
+        graph = _graph(query)
         leave, enter = (
             border.times_to_border(
-                query.network.streets, query.graph, query.transportation, query.snapping, is_arrival=is_arrival
-            ).at(query.graph, snaps, query.snapping)
+                query.network.streets, graph, query.transportation, query.snapping, is_arrival=is_arrival
+            ).at(graph, snaps, query.snapping)
             for snaps, is_arrival in ((pairs.starts, False), (pairs.ends, True))
         )
         return leave, enter
@@ -175,7 +182,7 @@ def _are_uncertain(query: Query, snaps: Snaps, *, is_origin: bool) -> BoolArray:
     streets, snapping = query.network.streets, query.snapping
     transit = query.transit
     if transit is None:
-        modes = [(query.graph, query.transportation, snaps)]
+        modes = [(_graph(query), query.transportation, snaps)]
     else:
         modes = [(transit.walking, transit.transportation.egress, transit.on_foot(snaps, is_origin=is_origin))]
         if is_origin and not transit.is_walked_to:

@@ -163,7 +163,7 @@ def alike_moments(
                 for i, moment in enumerate(moments):
                     network.transit.timetable.check_moment(moment, name=f"{name}[{i}]")
         return everyone
-    if has_times:
+    if has_times or means.time_dependent:
         return everyone
     first: dict[GraphKey, int] = {}
     for i, moment in enumerate(moments):

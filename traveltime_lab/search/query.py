@@ -30,8 +30,10 @@ from traveltime_lab.streets import k_nearest, matrix
 from traveltime_lab.streets.field import label_field, row_field
 from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.snapping import CAN_ARRIVE, CAN_LEAVE, Snaps, snap_points
+from traveltime_lab.streets.timed import TimedGraph, timed_graph
 from traveltime_lab.surfaces.field import DistanceField, Field, StreetField
 from traveltime_lab.surfaces.islands import with_island
+from traveltime_lab.surfaces.timed_field import TimedField
 from traveltime_lab.transit import travel_times
 from traveltime_lab.transit.field import transit_field
 from traveltime_lab.transit.layer import TransitLayer
@@ -88,8 +90,13 @@ class Query(HasQuestion):
             Whether to check that the timetable covers the moment and has the modes.
         """
         means, moment = question.transportation, question.moment
+        if means.time_dependent and isinstance(moment, dt.datetime):
+            graph = timed_graph(network.streets, means, moment, is_arrival=question.is_arrival)
+            return cls(network, question, graph)
         if not means.uses_timetable:
-            return cls(network, question, network.road_graph(means, moment, metric=question.metric))
+            # Without a moment, the question is for snapping only.
+            steady = replace(means, time_dependent=False) if means.time_dependent else means
+            return cls(network, question, network.road_graph(steady, moment, metric=question.metric))
         if not question.limit:
             return cls(network, replace(question, transportation=means.access), network.road_graph(means.access))
         by_timetable = (
@@ -165,6 +172,8 @@ class Query(HasQuestion):
             by_timetable = (self.graph, here, self.snapping)
             if self.is_length:
                 return DistanceField(label_field(*by_timetable, limit=FOREVER_S, is_backward=self.is_arrival))
+            if isinstance(self.graph, TimedGraph):
+                return TimedField.of(self.graph, here, self.snapping, limit=limit)
             return StreetField(row_field(*by_timetable, limit=limit, is_backward=self.is_arrival))
 
         return with_island(search(snaps), search, self.graph, snaps, is_backward=self.is_arrival)

@@ -116,6 +116,11 @@ _TRANSIT_MODES = ("public_transport", "cycling+public_transport", "driving+publi
 _BY_HEADWAY = {"type": "public_transport", "headways": "average"}
 #: A departure time and an arrival time.
 _MOMENTS: tuple[dict[str, Any], ...] = ({"departure_time": _MORNING}, {"arrival_time": _MORNING})
+#: Searches by car during which the speeds change.
+_CHANGING: tuple[dict[str, Any], ...] = tuple(
+    {"transportation": {"type": "driving", "time_dependent": True}, when: f"2026-03-03T{clock}"}
+    for when, clock in (("departure_time", "07:59"), ("arrival_time", "08:01"))
+)
 
 
 def _tables(network: Network) -> None:
@@ -131,6 +136,10 @@ def _tables(network: Network) -> None:
             time_filter(
                 network, _THERE, _THERE, travel_time=3600, transportation=mode, engine=engine, pairs="aligned"
             )  # fmt: skip
+
+    for how in _CHANGING:
+        for pairs in ("all", "aligned"):
+            time_filter(network, _THERE, _THERE, travel_time=3600, pairs=pairs, **how)
 
     # To many places, which are snapped and read in another way.
     many = _THERE.iloc[np.arange(max(MANY_COLUMNS, MANY_POINTS)) % len(_THERE)].reset_index(drop=True)
@@ -150,6 +159,9 @@ def _areas(network: Network) -> None:
             distance_map(network, _HERE, distance=500, transportation=mode, shortest=shortest)
         h3_cells(network, _HERE, travel_time=300, transportation=mode, resolution=9)
     geohash_cells(network, _HERE, travel_time=300, transportation="walking", resolution=7)
+    for how in _CHANGING:
+        time_map(network, _HERE, travel_time=300, **how)
+        time_map(network, _HERE, travel_time=300, render_mode="road_buffering", **how)
 
 
 def _ways(network: Network) -> None:
@@ -157,6 +169,8 @@ def _ways(network: Network) -> None:
         routes(network, _HERE, _THERE, transportation=mode)
         for limit in (60, 3600):
             explain(network, _HERE, _THERE.iloc[[0]], travel_time=limit, transportation=mode)
+    for how in _CHANGING:
+        routes(network, _HERE, _THERE, **how)
 
 
 def _transit_tables(network: Network) -> None:

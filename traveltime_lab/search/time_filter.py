@@ -44,7 +44,7 @@ from traveltime_lab.search.query import Query, ask
 from traveltime_lab.search.receipts.record import with_receipt
 from traveltime_lab.search.routes import found_routes
 from traveltime_lab.search.tables import geo_frame
-from traveltime_lab.streets import engines, matrix, paths
+from traveltime_lab.streets import engines, matrix, paths, timed
 from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.pairs import Pairs
 from traveltime_lab.transit.query import TransitQuery
@@ -121,7 +121,8 @@ def time_filter(
         With a window: percentages above 0 and at most 100. ``travel_time_p80`` is the travel time within which at least
         80 % of the departures (or arrivals) in the window reach the destination, with one departure per minute.
     engine : {"auto", "dijkstra", "hierarchy", "pandana"}, default "auto"
-        The algorithm to use. All return the same results.
+        The algorithm to use. All return the same results; ``"hierarchy"`` and ``"pandana"`` do not support
+        `time_dependent`.
     costs : Costs or mapping, optional
         Emissions and money of a kilometre, for ``emissions`` and ``cost``.
     progress : bool or callable, default False
@@ -376,6 +377,8 @@ def table_query(
     elif "on_foot" in properties:
         msg = f"on_foot needs a timetable; transportation {query.transportation.type!r} has none. Leave it out"
         raise InputError(msg)
+    if query.transportation.time_dependent:
+        timed.check_engine(engine)
     if form != "pairs" and border.COLUMN in properties:
         raise InputError(f"form={form!r} cannot contain {border.COLUMN}; use form='pairs'")
     if form != "pairs" and "route" in properties:

@@ -20,7 +20,8 @@ from traveltime_lab.runtime.memo import Derived
 from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.layer import StreetLayer
-from traveltime_lab.streets.paths import Path, Piece, line_of, part_of_line
+from traveltime_lab.streets.paths import line_of, part_of_line
+from traveltime_lab.streets.pieces import Path, Piece
 
 _VERBS: Final[dict[str, str]] = {"walk": "walk", "bike": "cycle", "car": "drive"}
 _COMPASS: Final = ("north", "northeast", "east", "southeast", "south", "southwest", "west", "northwest")

@@ -24,6 +24,7 @@ from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.streets.links import LinkedPoints, by_edge
 from traveltime_lab.streets.local_pairs import island_pairs, same_places
 from traveltime_lab.streets.snapping import Snaps
+from traveltime_lab.streets.timed import TimedGraph
 
 #: Rows of a block that are looked at together; bounds the memory for their keys.
 _KEYS: Final = 2_000_000
@@ -46,7 +47,10 @@ _SELECT_NS: Final = 15
 def pays_off(
     streets: StreetLayer, graph: RoadGraph, leaving: LinkedPoints, reached: LinkedPoints, k: int, limit: float
 ) -> bool:
-    """Return whether one search from all places is expected to be quicker than a matrix."""
+    """Return whether one search from all places is possible, and expected to be quicker than a matrix."""
+    if isinstance(graph, TimedGraph):
+        # A search from places needs their times, and one from origins theirs: only one side has a time in common.
+        return False
     n_origins, n_places, n_entries = len(leaving.snaps), len(reached.snaps), k * graph.topology.n_states
     if n_origins * n_places <= _FEW_PAIRS or _BYTES * n_entries > _MOST_BYTES:
         return False

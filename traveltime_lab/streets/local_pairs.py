@@ -30,6 +30,8 @@ from traveltime_lab.streets.links import LinkedPoints
 from traveltime_lab.streets.pairs import Pairs
 from traveltime_lab.streets.row_search import RowSearch
 from traveltime_lab.streets.snapping import Snaps
+from traveltime_lab.streets.timed import TimedGraph
+from traveltime_lab.streets.timed import pair_labels as timed_labels
 
 #: Largest distance of points that are one place.
 SAME_PLACE_M: Final = 0.01
@@ -218,6 +220,8 @@ def island_pairs(
         nothing = np.zeros(0, np.intp)
         return LocalPairs(nothing, nothing, np.zeros(0, np.int64))
     row, column, label = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
+    if isinstance(graph, TimedGraph):
+        label = timed_labels(graph, Pairs(leaving, reached, (row, column)), snapping, largest)
     return LocalPairs(starts[row], ends[column], np.where(label > largest, UNREACHED, label))
 
 

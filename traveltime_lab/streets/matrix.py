@@ -13,7 +13,8 @@ from traveltime_lab._arrays import Float32Array, Int32Array, Int64Array
 from traveltime_lab.kernels.street import turns
 from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.runtime.interrupts import checkpoint
-from traveltime_lab.streets import engines
+from traveltime_lab.runtime.progress import advance
+from traveltime_lab.streets import engines, timed
 from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.labels import limit_label
 from traveltime_lab.streets.layer import StreetLayer
@@ -122,8 +123,13 @@ def blocks_between(
 ) -> Iterator[Block]:
     """Yield the labels of all pairs as `label_blocks` does, without those of `local_pairs`."""
     largest = limit_label(limit, graph.metric)
-    chosen = engines.engine_of(engine, streets, graph, leaving, reached, largest, with_length=with_length)
-    for found in chosen.label_blocks(streets, graph, leaving, reached, largest):
+    if isinstance(graph, timed.TimedGraph):
+        timed.check_engine(engine)
+        blocks = timed.label_blocks(graph, leaving, reached, largest)
+    else:
+        chosen = engines.engine_of(engine, streets, graph, leaving, reached, largest, with_length=with_length)
+        blocks = chosen.label_blocks(streets, graph, leaving, reached, largest)
+    for found in blocks:
         yield Block(*found)
 
 
@@ -157,13 +163,35 @@ def pair_labels(
         `UNREACHED` beyond the limit.
     """
     engines.check_engine(engine)
+    largest = limit_label(limit, graph.metric)
+    if isinstance(graph, timed.TimedGraph):
+        timed.check_engine(engine)
+        result = timed.pair_labels(graph, pairs, snapping, largest)
+        advance(len(pairs))
+    else:
+        result = _pair_labels(streets, graph, pairs, snapping, largest, engine, with_length=with_length)
+    local, labels = local_labels(graph, pairs, snapping, largest)
+    result[local] = labels
+    return result
+
+
+def _pair_labels(
+    streets: StreetLayer,
+    graph: RoadGraph,
+    pairs: Pairs,
+    snapping: Snapping,
+    largest: np.int64,
+    engine: str,
+    *,
+    with_length: bool,
+) -> Int64Array:
+    """Return the labels of chosen pairs as `pair_labels` does, without those of `local_labels`."""
     order = np.argsort(pairs.origin_of, kind="stable")
     used, row_of = np.unique(pairs.origin_of[order], return_inverse=True)
     row_indptr = np.searchsorted(row_of, np.arange(used.size + 1)).astype(np.int64)
     near, far = pairs.starts.take(used), pairs.ends.take(pairs.destination_of[order])
     leaving = LinkedPoints.of(graph, near, snapping, is_entry=False)
     reached = LinkedPoints.of(graph, far, snapping, is_entry=True)
-    largest = limit_label(limit, graph.metric)
     chosen = engines.engine_of(
         engine, streets, graph, leaving, reached, largest, with_length=with_length, are_pairs=True
     )
@@ -172,6 +200,4 @@ def pair_labels(
     turns.improve_pairs(leaving.positions, reached.positions, row_of, aligned, graph.directed, largest, labels)
     result = np.empty_like(labels)
     result[order] = labels
-    local, labels = local_labels(graph, pairs, snapping, largest)
-    result[local] = labels
     return result

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -36,61 +36,14 @@ from traveltime_lab.streets.labels import cm, limit_label, make_labels, primary
 from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.streets.local_pairs import local_labels
 from traveltime_lab.streets.pairs import Pairs
+from traveltime_lab.streets.pieces import Path, Piece, each_position
 from traveltime_lab.streets.snapping import Snaps
 from traveltime_lab.streets.tables import StreetTables
+from traveltime_lab.streets.timed import TimedGraph
+from traveltime_lab.streets.timed_paths import TimedTree
 
 #: Metres and seconds or metres that the first search of an origin reaches at least (assumed).
 _LEAST: Final = 60.0
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """
-    The part of one edge that a route uses.
-
-    Attributes
-    ----------
-    directed : int
-        Directed edge.
-    begin, end : float
-        Positions on it where the route enters and leaves it, 0 to 1.
-    label : int
-        Label (see `traveltime_lab.kernels.street.road`), including the turn or signal at its end, without boarding.
-    boarding : int
-        Label of boarding a ferry before it.
-    """
-
-    directed: int
-    begin: float
-    end: float
-    label: int
-    boarding: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Path:
-    """
-    The fastest route of one pair.
-
-    Attributes
-    ----------
-    pair : int
-        Position of the pair in the request.
-    pieces : list of Piece
-        Pieces in travel order, without connectors; empty if origin and destination are one place.
-    access, egress : int
-        Labels of the connectors at the origin and the destination.
-    """
-
-    pair: int
-    pieces: list[Piece]
-    access: int
-    egress: int
-
-    @property
-    def label(self) -> int:
-        """Label of the whole route, which equals that of `traveltime_lab.streets.matrix`."""
-        return self.access + sum(piece.label + piece.boarding for piece in self.pieces) + self.egress
 
 
 def paths(
@@ -140,32 +93,36 @@ def _paths(
     graph: RoadGraph, pairs: Pairs, how: tuple[Snapping, Snapping], requested: BoolArray, limit: float
 ) -> Iterator[Path]:
     """Yield the fastest routes of some pairs, of which no origin is at its destination; see `paths`."""
-    origin_of, destination_of = pairs.origin_of, pairs.destination_of
+    is_timed = isinstance(graph, TimedGraph)
+    if isinstance(graph, TimedGraph) and graph.is_arrival:
+        # Searches begin at destinations, which are the first of a pair here.
+        pairs, how = pairs.reversed(), how[::-1]
+    near_of, far_of = pairs.origin_of, pairs.destination_of
     starts = links.positions(graph, pairs.starts, how[0])
     ends = links.positions(graph, pairs.ends, how[1])
-    seeds = links.ports(graph, starts, is_entry=False)
-    order = np.flatnonzero(requested & (pairs.starts.edge[origin_of] >= 0) & (pairs.ends.edge[destination_of] >= 0))
-    order = order[np.argsort(origin_of[order], kind="stable")]
+    seeds = None if is_timed else links.ports(graph, starts, is_entry=False)
+    order = np.flatnonzero(requested & (pairs.starts.edge[near_of] >= 0) & (pairs.ends.edge[far_of] >= 0))
+    order = order[np.argsort(near_of[order], kind="stable")]
     pace = _mean_pace(graph)
-    for rows in np.split(order, np.flatnonzero(np.diff(origin_of[order])) + 1):
+    for rows in np.split(order, np.flatnonzero(np.diff(near_of[order])) + 1):
         if not rows.size:
             continue
         checkpoint()
-        i = int(origin_of[rows[0]])
+        i = int(near_of[rows[0]])
         found: dict[int, Path] = {}
         waiting = rows.tolist()
+        here = rows_of(starts, i, i + 1)
         # A search that reaches twice as far takes four times as long, so the first one goes as far as a straight line
         # to the farthest destination at the mean speed.
-        reach = pace * _farthest_m(pairs.starts, pairs.ends, i, destination_of[rows])
+        reach = pace * _farthest_m(pairs.starts, pairs.ends, i, far_of[rows])
         halvings = max(0, math.floor(math.log2(limit / max(reach, _LEAST)))) if limit > _LEAST else 0
         for times in range(halvings, -1, -1):
             largest = int(limit_label(limit / 2**times, graph.metric))
-            tree = _tree(graph, seeds, i, largest)
+            path_to = _paths_from(graph, here, seeds, i, largest)
             for pair in waiting:
                 checkpoint()
-                j = int(destination_of[pair])
-                here, there = rows_of(starts, i, i + 1), rows_of(ends, j, j + 1)
-                if (path := _path(graph, *tree, pair, here, there, largest)) is not None:
+                j = int(far_of[pair])
+                if (path := path_to(pair, rows_of(ends, j, j + 1))) is not None:
                     found[pair] = path
             waiting = [pair for pair in waiting if pair not in found]
             if not waiting:
@@ -188,12 +145,17 @@ def _farthest_m(starts: Snaps, ends: Snaps, origin: int, destinations: IndexArra
     return float(np.hypot(across, (ends.lat[destinations] - lat) * y).max())
 
 
-def _tree(graph: RoadGraph, seeds: Ports, origin: int, largest: int) -> tuple[Int64Array, Int32Array]:
-    """Return the labels of states up to the largest, and the previous state of each on the way from an origin."""
+def _paths_from(
+    graph: RoadGraph, here: Positions, seeds: Ports | None, origin: int, largest: int
+) -> Callable[[int, Positions], Path | None]:
+    """Search from an origin up to the largest label, and return a function of a pair and its destination."""
+    if isinstance(graph, TimedGraph):
+        return TimedTree.of(graph, here, largest).path
+    assert seeds is not None
     _, states, keys = take_rows(seeds, origin, origin + 1)
     arcs = graph.arcs(is_backward=False)
     label, parent = road.one_to_all(arcs, states, keys, np.int64(largest), graph.shift, graph.n_buckets, True)
-    return label, parent
+    return lambda pair, there: _path(graph, label, parent, pair, here, there, largest)
 
 
 def route_lines(
@@ -259,7 +221,7 @@ def _path(
     """
     topology, traversal = graph.topology, graph.traversal
     best, best_state, last, egress = int(UNREACHED), -1, None, 0
-    for edge, at, connector in _each(there):
+    for edge, at, connector in each_position(there):
         for d in (2 * edge, 2 * edge + 1):
             place = at if d % 2 == 0 else 1.0 - at
             part = int(turns.part_of(traversal[d], place))
@@ -269,7 +231,9 @@ def _path(
                     best, best_state, last = total, int(topology.entry_states[k]), Piece(d, 0.0, place, part)
                     egress = connector
     direct = None
-    for (edge, start_at, access), (end_edge, end_at, leaving) in itertools.product(_each(here), _each(there)):
+    for (edge, start_at, access), (end_edge, end_at, leaving) in itertools.product(
+        each_position(here), each_position(there)
+    ):
         if edge != end_edge:
             continue
         for d in (2 * edge, 2 * edge + 1):
@@ -303,19 +267,12 @@ def _path(
     return Path(pair, [*pieces, last], access, egress)
 
 
-def _each(positions: Positions) -> list[tuple[int, float, int]]:
-    """Return the edge, the fraction and the label of the connector of each position of a point."""
-    rows = slice(int(positions.indptr[0]), int(positions.indptr[-1]))
-    columns = positions.edge[rows].tolist(), positions.fraction[rows].tolist(), positions.connector[rows].tolist()
-    return list(zip(*columns, strict=True))
-
-
 def _first_step(
     graph: RoadGraph, label: int, root: int, here: Positions
 ) -> tuple[int, tuple[int, float, int, int]] | None:
     """Return the connector of the position of seed `root`, and its step: directed edge, place, label and arc."""
     topology = graph.topology
-    for edge, fraction, connector in _each(here):
+    for edge, fraction, connector in each_position(here):
         for d in (2 * edge, 2 * edge + 1):
             place = fraction if d % 2 == 0 else 1.0 - fraction
             rest = int(graph.traversal[d]) - int(turns.part_of(graph.traversal[d], place))

@@ -17,7 +17,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 
 from traveltime_lab._arrays import Float32Array, Int32Array, Int64Array
-from traveltime_lab.kernels.street import road, sweeps
+from traveltime_lab.kernels.street import road, sweeps, time_dependent
 from traveltime_lab.kernels.unreached import UNREACHED
 from traveltime_lab.runtime.memo import Derived
 from traveltime_lab.runtime.signals import postpone
@@ -93,6 +93,9 @@ class EdgeRows:
 
 _ROWS = Derived[None, deque[Float32Array]]("values along edges")
 _SEARCHES = Derived[None, deque[SearchSpace]]("arrays of searches")
+#: Buckets of these searches, whose heads fit into the nearest cache of a processor; rarely an arc spans as many.
+_TIMED_BUCKETS: Final = 1 << 10
+_TIMED = Derived[None, deque["TimedSpace"]]("arrays of searches at changing speeds")
 _MARKS = Derived[None, deque[sweeps.Marks]]("arrays of sweeps")
 _STREAMS = Derived[None, deque["StreamSpace"]]("arrays of streams")
 _CLIMBS = Derived[None, deque[sweeps.Climbs]]("arrays of searches from both ends")
@@ -113,6 +116,42 @@ def search_space(graph: RoadGraph, core: Core) -> Iterator[SearchSpace]:
             # The queue of a different moment: its buckets are empty, but their width or number differs.
             space.queue = road.Queue(graph.shift, np.full(core.n_buckets, -1, np.int32), space.queue.pool)
         yield space
+
+
+@dataclass
+class TimedSpace:
+    """
+    Arrays of a search at speeds that change on the way.
+
+    Attributes
+    ----------
+    arrays : traveltime_lab.kernels.street.time_dependent.Space
+        Kernels return it with arrays that may be longer; the caller keeps those.
+    """
+
+    arrays: Any
+
+
+@contextlib.contextmanager
+def timed_space(topology: Topology) -> Iterator[TimedSpace]:
+    """Lend arrays for searches at speeds that change on the way."""
+    n_bytes = 16 * topology.n_states + 20 * topology.indices.size
+    with _lent(_TIMED, topology, lambda: TimedSpace(new_timed_space(topology)), n_bytes) as space:
+        yield space
+
+
+def new_timed_space(topology: Topology) -> time_dependent.Space:
+    """Return arrays for one search at speeds that change on the way."""
+    n_states, n_arcs = topology.n_states, topology.indices.size
+    return time_dependent.Space(
+        np.full(n_states, UNREACHED, np.int64),
+        np.empty(n_arcs + 1024, np.int64),
+        np.empty(n_arcs + 1024, np.int32),
+        np.full(_TIMED_BUCKETS, -1, np.int32),
+        np.empty(n_arcs, np.int64),
+        np.empty(n_states, np.int32),
+        np.empty(n_states, np.int32),
+    )
 
 
 @contextlib.contextmanager

@@ -32,7 +32,8 @@ from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.directions import Narrator
 from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.pairs import Pairs
-from traveltime_lab.streets.paths import Path, paths, without_repeats
+from traveltime_lab.streets.paths import paths, without_repeats
+from traveltime_lab.streets.pieces import Path
 from traveltime_lab.transit.average_headways import Waits
 from traveltime_lab.transit.doors import Door, Doors
 from traveltime_lab.transit.fares import PaidRide, fare_book

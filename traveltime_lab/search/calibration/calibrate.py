@@ -154,6 +154,8 @@ def calibrate_speeds(
         an argument is invalid.
     CrsError, CoordinateError, MomentError, ModeError
         As in `time_filter`.
+    UnsupportedError
+        If speeds change on the way (`time_dependent`).
     LimitError
         If `held_out` or an hour is out of range.
 

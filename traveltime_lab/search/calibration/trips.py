@@ -17,7 +17,7 @@ from geopandas.array import GeometryDtype
 from traveltime_lab._arrays import FloatArray, IndexArray
 from traveltime_lab.errors import InputError
 from traveltime_lab.limits import MAX_ROUTE_TIME_S
-from traveltime_lab.modes.transportation import as_transportation
+from traveltime_lab.modes.one_moment import of_one_moment
 from traveltime_lab.moments import resolve_moment
 from traveltime_lab.network.network import Network
 from traveltime_lab.network.speeds import tables_with_factors
@@ -112,7 +112,7 @@ class Routed:
 def street_query(network: Any, transportation: Any, snapping: Any) -> Query:
     """Validate network and options; see `traveltime_lab.search.calibration.calibrate.calibrate_speeds`."""
     query = ask(network, transportation, None, None, snapping)
-    if as_transportation(transportation).uses_timetable:
+    if of_one_moment(transportation, "a calibration").uses_timetable:
         msg = "speeds are those of streets: transportation must be walking, cycling or driving, with or without ferry"
         raise InputError(msg)
     return query

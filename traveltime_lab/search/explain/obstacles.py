@@ -22,7 +22,7 @@ from traveltime_lab.search.explain.relaxations import LONGEST_S, Pair
 from traveltime_lab.search.explain.stress import faster_ways, in_the_way
 from traveltime_lab.streets import avoid, step_free
 from traveltime_lab.streets.junctions import junction_of_ends
-from traveltime_lab.streets.paths import Piece
+from traveltime_lab.streets.pieces import Piece
 from traveltime_lab.streets.tables import StreetTables
 
 #: Options of walks about what is in the way.

@@ -27,7 +27,16 @@ from traveltime_lab.search.pairs import component_of
 from traveltime_lab.streets.snapping import OUTSIDE, SNAPPED, crosses_motorway, on_closed_streets
 
 #: Options that are kept for a different type that has them too.
-_KEPT: Final = ("traffic_model", "max_stress", "step_free", "max_incline", "min_width", "avoid", *SPEED_OPTIONS)
+_KEPT: Final = (
+    "traffic_model",
+    "time_dependent",
+    "max_stress",
+    "step_free",
+    "max_incline",
+    "min_width",
+    "avoid",
+    *SPEED_OPTIONS,
+)
 #: A street this much farther away than the nearest one is worth mentioning (assumed).
 _MOVED_M: Final = 3.0
 

@@ -19,7 +19,8 @@ from traveltime_lab.search.explain.reasons import distance, duration
 from traveltime_lab.search.explain.relaxations import Pair
 from traveltime_lab.streets import stress
 from traveltime_lab.streets.pairs import Pairs
-from traveltime_lab.streets.paths import Piece, paths
+from traveltime_lab.streets.paths import paths
+from traveltime_lab.streets.pieces import Piece
 from traveltime_lab.streets.tables import StreetTables
 
 #: Obstacles that a sentence names.

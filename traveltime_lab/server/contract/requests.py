@@ -156,6 +156,7 @@ class Misplaced(Struct, kw_only=True):
     push_above_stress: Raw | None = None
     step_free: Raw | None = None
     threshold: Raw | None = None
+    time_dependent: Raw | None = None
     traffic_model: Raw | None = None
     walking_time: Raw | None = None
     width: Raw | None = None

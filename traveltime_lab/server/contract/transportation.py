@@ -63,6 +63,7 @@ _OPTIONS: Final[Mapping[str, Any]] = {
     "cycling_time_to_station": Seconds,
     "parking_time": Seconds,
     "traffic_model": Traffic,
+    "time_dependent": bool,
     "disable_border_crossing": bool,
     "include_roads": list[Includable],
     "exclude_roads": list[Excludable],
