@@ -41,7 +41,7 @@ LONGEST = (
     "tests/streets/test_street_searches.py",
 )
 #: Random examples of a test that names more, however few of them a run tries.
-FEWEST_EXAMPLES = 10
+FEWEST_EXAMPLES = 8
 #: Marks that a file gives to its tests by name, as `pytest.mark.slow`.
 MARKS = ("quick", "pythons", "slow", "thorough", "cities", "mutations", "solr")
 
@@ -183,8 +183,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the option that asks for more random examples."""
     parser.addoption(
-        "--more-examples", type=float, default=0.25, metavar="N",
-        help="try N times as many random examples as each test names, ten or all of them at least (default: 0.25)",
+        "--more-examples", type=float, default=0.15, metavar="N",
+        help="try N times as many random examples as each test names, eight or all of them at least (default: 0.15)",
     )  # fmt: skip
 
 

@@ -236,6 +236,7 @@ def test_legs(files: Path, porto_alegre: Network, tables: dict[str, gpd.GeoDataF
     assert cli.main([*inputs, "--properties", "travel_time"]) == 1
 
 
+@pytest.mark.slow
 def test_tables_of_pairs_and_matrices(
     files: Path, tables: dict[str, gpd.GeoDataFrame], porto_alegre: Network, tmp_path: Path,
     capsys: pytest.CaptureFixture[str],

@@ -150,7 +150,7 @@ def few_lines(porto_alegre: tl.Network, tmp_path_factory: pytest.TempPathFactory
     ("form", "question"),
     combined(
         FORMS, ["by departure", "percentiles of a window", "areas by arrival", "routes by arrival"],
-        mark=pytest.mark.thorough, few=pytest.mark.slow,
+        mark=pytest.mark.thorough, few=pytest.mark.thorough,
     ),
 )  # fmt: skip
 def test_small_city(few_lines: City, form: str, question: str) -> None:

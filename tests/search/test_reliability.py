@@ -51,7 +51,7 @@ MEANS = st.fixed_dictionaries(
 
 @settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(MEANS, st.integers(-120, 900), st.integers(0, 2**32 - 1))
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_realizable_times_equal_passengers_in_plain_python(
     tmp_path_factory: pytest.TempPathFactory, means: dict[str, Any], when: int, seed: int
 ) -> None:
@@ -400,7 +400,7 @@ def test_sizes(town: tl.Network, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     "kind",
     [
-        pytest.param("public_transport", marks=pytest.mark.slow),
+        pytest.param("public_transport", marks=pytest.mark.thorough),
         pytest.param("driving+public_transport", marks=pytest.mark.thorough),
         pytest.param("cycling+public_transport", marks=pytest.mark.thorough),
     ],
