@@ -84,6 +84,7 @@ def test_options_of_transportation_and_several_limits(town: Network, files: Path
     assert gpd.read_parquet(tmp_path / "a").geometry.geom_equals_exact(areas.geometry, 0.0, align=False).all()
 
 
+@pytest.mark.slow
 def test_timetables(porto_alegre: Network, tmp_path: Path) -> None:
     places = tl.sample_points("porto_alegre")
     porto_alegre.save(tmp_path / "porto_alegre.network")
@@ -213,6 +214,7 @@ def test_a_signal_during_the_start(files: Path, tmp_path: Path, module: str, sen
     assert not (tmp_path / "m").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*use of fork.*:DeprecationWarning")
 def test_workers(files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if "fork" in multiprocessing.get_all_start_methods():

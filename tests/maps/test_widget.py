@@ -525,6 +525,7 @@ def test_the_curve_of_the_day_is_that_of_single_moments(line: Network, how: dict
     assert curve["area"].max() > 1.2 * curve["area"].min(), "the bus of eight"
 
 
+@pytest.mark.slow
 def test_the_curve_of_the_day_follows_the_map(line: Network, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(day_view, "_REST_S", 0.0)
     calls: list[Any] = []
