@@ -28,17 +28,18 @@ os.environ.setdefault("TRAVELTIME_LAB_PROGRESS", "0")
 MOST_WORKERS = 4
 #: Files that take longest. They begin first, so that no process is left alone with one of them at the end.
 LONGEST = (
+    "tests/docs/test_site.py",
     "tests/maps/test_browser.py",
+    "tests/kernels/test_warm_up.py",
     "tests/server/test_page_in_browser.py",
     "tests/test_mutations.py",
-    "tests/kernels/test_ready.py",
-    "tests/docs/test_site.py",
+    "tests/maps/test_widget.py",
+    "tests/search/test_border.py",
+    "tests/search/test_explain.py",
+    "tests/test_keywords_change_answers.py",
     "tests/server/test_options.py",
-    "tests/test_forks.py",
-    "tests/network/test_saved_files.py",
-    "tests/transit/test_lengths.py",
-    "tests/scenarios/test_steps.py",
     "tests/streets/test_street_searches.py",
+    "tests/kernels/test_ready.py",
 )
 #: Random examples of a test that names more, however few of them a run tries.
 FEWEST_EXAMPLES = 8

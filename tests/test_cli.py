@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from traveltime_lab.network.network import Network
 
 
-@pytest.mark.parametrize("name", first_of(1, ["porto_alegre", "helsinki"], mark=pytest.mark.thorough))
+@pytest.mark.parametrize("name", first_of(1, ["porto_alegre", "helsinki"], mark=pytest.mark.slow))
 def test_demo(name: str, request: pytest.FixtureRequest, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     network: Network = request.getfixturevalue(name)
     folder = tmp_path / "a" / "folder"

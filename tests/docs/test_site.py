@@ -235,7 +235,7 @@ def test_cells_without_code_draw_nothing(code: str) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    first_of(2, sorted(gallery.NOTEBOOKS.glob("*.ipynb")), mark=pytest.mark.thorough),
+    first_of(2, sorted(gallery.NOTEBOOKS.glob("*.ipynb")), mark=pytest.mark.slow),
     ids=lambda path: path.stem,
 )
 def test_thumbnails_have_the_colours_of_the_picture(path: Path) -> None:

@@ -113,7 +113,7 @@ def test_nothing_is_made_again(ready: Path, mode: str) -> None:
     tl.time_map(network, near, travel_time=600, transportation=mode)
 
 
-@pytest.mark.parametrize("mode", first_of(1, MODES, mark=pytest.mark.thorough))
+@pytest.mark.parametrize("mode", first_of(1, MODES, mark=pytest.mark.slow))
 def test_other_speeds(plain: Path, ready: Path, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
     before, after = tl.load_network(plain), tl.load_network(ready, verify=False)
     speeds = {"classes": {"residential": 11, "primary": 23}, "mode": mode}

@@ -203,7 +203,7 @@ def test_areas_by_distance(town: Path, whole: Network, searched: Any, shortest: 
     assert not all(flags(found))
 
 
-@pytest.mark.parametrize("mode", first_of(1, ["driving", "walking", "cycling"], mark=pytest.mark.thorough))
+@pytest.mark.parametrize("mode", first_of(1, ["driving", "walking", "cycling"], mark=pytest.mark.slow))
 @settings(max_examples=4, phases=[Phase.generate])
 @given(box=boxes, seed=st.integers(0, 99))
 def test_travel_times_that_differ_are_flagged(town: Path, whole: Network, mode: str, box: Bounds, seed: int) -> None:

@@ -228,7 +228,7 @@ LONG = {
 }
 
 
-@pytest.mark.parametrize("name", first_of(2, LONG, mark=pytest.mark.thorough))
+@pytest.mark.parametrize("name", first_of(2, LONG, mark=pytest.mark.slow))
 def test_work_ends_wherever_it_is(porto_alegre: tl.Network, name: str) -> None:
     """Whatever the look at which nobody waits any more, the search ends there."""
     path, request = LONG[name]
