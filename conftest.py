@@ -28,20 +28,21 @@ os.environ.setdefault("TRAVELTIME_LAB_PROGRESS", "0")
 MOST_WORKERS = 4
 #: Files that take longest. They begin first, so that no process is left alone with one of them at the end.
 LONGEST = (
+    "tests/docs/test_site.py",
     "tests/maps/test_browser.py",
+    "tests/kernels/test_warm_up.py",
     "tests/server/test_page_in_browser.py",
     "tests/test_mutations.py",
-    "tests/kernels/test_ready.py",
-    "tests/docs/test_site.py",
+    "tests/maps/test_widget.py",
+    "tests/search/test_border.py",
+    "tests/search/test_explain.py",
+    "tests/test_keywords_change_answers.py",
     "tests/server/test_options.py",
-    "tests/test_forks.py",
-    "tests/network/test_saved_files.py",
-    "tests/transit/test_lengths.py",
-    "tests/scenarios/test_steps.py",
     "tests/streets/test_street_searches.py",
+    "tests/kernels/test_ready.py",
 )
 #: Random examples of a test that names more, however few of them a run tries.
-FEWEST_EXAMPLES = 10
+FEWEST_EXAMPLES = 8
 #: Marks that a file gives to its tests by name, as `pytest.mark.slow`.
 MARKS = ("quick", "pythons", "slow", "thorough", "cities", "mutations", "solr")
 
@@ -183,8 +184,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the option that asks for more random examples."""
     parser.addoption(
-        "--more-examples", type=float, default=0.25, metavar="N",
-        help="try N times as many random examples as each test names, ten or all of them at least (default: 0.25)",
+        "--more-examples", type=float, default=0.15, metavar="N",
+        help="try N times as many random examples as each test names, eight or all of them at least (default: 0.15)",
     )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -36,6 +37,16 @@ def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A cache of this session, so that no test sees what an older version built."""
     with settings.override(cache_folder=tmp_path_factory.mktemp("cache")):
         yield settings.cache_folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def parser_of_commands() -> Iterator[None]:
+    """The parser of the commands, built once in each process: building takes longer than most commands of tests do."""
+    from traveltime_lab import cli
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cli, "_parser", functools.cache(cli._parser))
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -186,7 +186,7 @@ def test_files_are_read_in_utf_8(folder: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("named", "times", "tried"), [(100, 0.25, 25), (12, 0.25, 10), (4, 0.25, 4), (100, 1.0, 100), (4, 10.0, 40)]
+    ("named", "times", "tried"), [(100, 0.15, 15), (12, 0.15, 8), (4, 0.15, 4), (100, 1.0, 100), (4, 10.0, 40)]
 )
 def test_a_run_tries_a_part_of_the_examples(named: int, times: float, tried: int) -> None:
     assert root_conftest()._examples(named, times) == tried

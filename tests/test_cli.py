@@ -18,6 +18,7 @@ import pytest
 
 import traveltime_lab as tl
 from tests.support import browsing
+from tests.support.combinations import first_of
 from tests.support.osm_files import osm_xml
 from traveltime_lab import cli
 from traveltime_lab.maps import leaflet, style
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from traveltime_lab.network.network import Network
 
 
-@pytest.mark.parametrize("name", ["porto_alegre", "helsinki"])
+@pytest.mark.parametrize("name", first_of(1, ["porto_alegre", "helsinki"], mark=pytest.mark.slow))
 def test_demo(name: str, request: pytest.FixtureRequest, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     network: Network = request.getfixturevalue(name)
     folder = tmp_path / "a" / "folder"

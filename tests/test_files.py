@@ -44,8 +44,14 @@ def network() -> Network:
 WRITERS = ["network", "geojson", "parquet", "html", "png", "plot", "report"]
 
 
+@pytest.fixture(scope="module")
+def shown(network: Network) -> tl.TravelTimeMap:
+    """A map that no test changes."""
+    return tl.TravelTimeMap(network, worlds.at((500.0, 500.0)))
+
+
 @pytest.fixture(params=WRITERS)
-def writer(request: pytest.FixtureRequest, network: Network) -> Writer:
+def writer(request: pytest.FixtureRequest, network: Network, shown: tl.TravelTimeMap) -> Writer:
     """Everything that writes a file."""
     if request.param == "network":
         return network.save
@@ -53,8 +59,7 @@ def writer(request: pytest.FixtureRequest, network: Network) -> Writer:
         return lambda path: plot.save(path, network, size=3, street_names=False)
     if request.param == "report":
         return network.report().to_html
-    map_ = tl.TravelTimeMap(network, worlds.at((500.0, 500.0)))
-    write: Writer = getattr(map_, f"to_{request.param}")
+    write: Writer = getattr(shown, f"to_{request.param}")
     return write
 
 
@@ -121,10 +126,9 @@ def test_a_full_disk_leaves_what_was_there(writer: Writer, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("path", ["a\0b", "", 5, None, b"bytes"])
-def test_paths_that_are_none(network: Network, path: Any) -> None:
-    map_ = tl.TravelTimeMap(network, worlds.at((500.0, 500.0)))
+def test_paths_that_are_none(network: Network, shown: tl.TravelTimeMap, path: Any) -> None:
     # None is a new file in the folder of the map.
-    for write in [network.save, *([map_.to_geojson, map_.to_parquet, map_.to_png] if path is not None else [])]:
+    for write in [network.save, *([shown.to_geojson, shown.to_parquet, shown.to_png] if path is not None else [])]:
         with pytest.raises(InputError, match="path must be the path of a file or folder"):
             write(path)
 

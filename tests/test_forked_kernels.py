@@ -84,6 +84,7 @@ def test_a_kernel_that_ends_is_seen(kernel: Any) -> None:
     assert manager.provisioner.process is None or manager.provisioner.process.wait() == -signal.SIGKILL
 
 
+@pytest.mark.slow
 def test_imports_that_say_something_are_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "talkative.py").write_text("import warnings\nwarnings.warn('old')", "utf-8")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))

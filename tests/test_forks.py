@@ -146,6 +146,7 @@ def test_fork_while_other_threads_search(saved: str) -> None:
     )
 
 
+@pytest.mark.slow
 def test_fork_while_a_lock_is_held(saved: str) -> None:
     run(
         saved,

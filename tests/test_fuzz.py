@@ -45,7 +45,7 @@ from traveltime_lab.transit.timetable import ServiceWarning
 #: Calls of all functions together.
 CASES = int(os.environ.get("TRAVELTIME_LAB_FUZZ_CASES", "20000"))
 #: Tests of each function, so that processes share them; all but the first are thorough tests.
-PARTS = 8
+PARTS = 12
 #: Longest processor time of a call in seconds.
 PATIENCE_S = 20.0
 

@@ -141,6 +141,7 @@ def test_every_array_of_prepared_values_is_moved(tmp_path: Path) -> None:
         assert_equal(answers(network, mode), answers(plain, mode))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no fork and no SIGKILL")
 def test_killed_while_it_prepares_and_saves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is left in the temporary folder, and the file under its name is the one from before."""

@@ -14,6 +14,7 @@ import pytest
 
 import traveltime_lab as tl
 from tests.support import worlds
+from tests.support.combinations import first_of
 from tests.support.large_jobs import grid
 from tests.support.osm_files import osm_xml
 from tests.support.towns import blocks
@@ -103,7 +104,7 @@ def test_a_function_gets_what_is_documented(name: str, call: Callable[..., Any])
         assert totals[0] == CALLS[name][1] and len(done) >= 2
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", first_of(4, NAMES, mark=pytest.mark.slow))
 def test_true_shows_a_bar_and_false_nothing(
     name: str, call: Callable[..., Any], capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

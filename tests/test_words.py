@@ -107,15 +107,19 @@ def files() -> list[Path]:
     return sorted(path for path in found if path.suffix in (".py", ".md", ".ipynb") and "_build" not in path.parts)
 
 
-@pytest.mark.parametrize("path", files(), ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_words_are_those_of_the_field(path: Path) -> None:
-    faults = [
-        f"{path.relative_to(ROOT)}:{number}: {found[0]!r}: write {better}, in {line.strip()!r}"
-        for number, line in texts(path)
-        for rule, better in RULES.items()
-        for found in re.finditer(rule, line, re.IGNORECASE)
-    ]
-    assert len(faults) == KEPT.get(path.relative_to(ROOT).as_posix(), 0), "\n".join(faults)
+def test_words_are_those_of_the_field() -> None:
+    known, wrong = files(), []
+    assert set(KEPT) <= {path.relative_to(ROOT).as_posix() for path in known}
+    for path in known:
+        faults = [
+            f"{path.relative_to(ROOT)}:{number}: {found[0]!r}: write {better}, in {line.strip()!r}"
+            for number, line in texts(path)
+            for rule, better in RULES.items()
+            for found in re.finditer(rule, line, re.IGNORECASE)
+        ]
+        if len(faults) != (kept := KEPT.get(path.relative_to(ROOT).as_posix(), 0)):
+            wrong += [f"{path.relative_to(ROOT)} has {len(faults)} faults, of which {kept} are kept:", *faults]
+    assert not wrong, "\n".join(wrong)
 
 
 def test_names_are_those_of_the_field() -> None:

@@ -236,6 +236,7 @@ def test_legs(files: Path, porto_alegre: Network, tables: dict[str, gpd.GeoDataF
     assert cli.main([*inputs, "--properties", "travel_time"]) == 1
 
 
+@pytest.mark.slow
 def test_tables_of_pairs_and_matrices(
     files: Path, tables: dict[str, gpd.GeoDataFrame], porto_alegre: Network, tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -364,6 +365,7 @@ def test_a_reader_that_has_enough(porto_alegre: Network, tmp_path: Path) -> None
     assert process.returncode == 0 and "Broken" not in told and "Exception" not in told, told
 
 
+@pytest.mark.slow
 def test_several_moments(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A list and START/END/EVERY have the same rows, a column of moments, and exclude each other."""
     start, later, end = "2019-05-13T08:00", "2019-05-13T08:15", "2019-05-13T08:30"

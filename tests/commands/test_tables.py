@@ -42,7 +42,6 @@ def points(path: Path, column: str) -> Path:
     combined(
         ["fid", "FID", "geom", "Geom", "lng", "LAT", "Name", "geometry_", "id"],
         [".gpkg", ".csv", ".geojson", ".parquet"],
-        times=2,
         mark=pytest.mark.thorough,
     ),
 )

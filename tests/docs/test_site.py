@@ -23,6 +23,7 @@ from PIL import Image, ImageDraw
 
 import traveltime_lab as tl
 from tests.support import ROOT
+from tests.support.combinations import first_of
 from tests.support.feeds import feed
 from tests.support.osm_files import osm_xml
 from traveltime_lab import cli
@@ -232,7 +233,11 @@ def test_cells_without_code_draw_nothing(code: str) -> None:
     assert gallery.drawings(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)])) == {}
 
 
-@pytest.mark.parametrize("path", sorted(gallery.NOTEBOOKS.glob("*.ipynb")), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    first_of(2, sorted(gallery.NOTEBOOKS.glob("*.ipynb")), mark=pytest.mark.slow),
+    ids=lambda path: path.stem,
+)
 def test_thumbnails_have_the_colours_of_the_picture(path: Path) -> None:
     notebook = nbformat.read(path, as_version=4)
     thumbnail = gallery.thumbnail(notebook)

@@ -17,6 +17,7 @@ import shapely
 
 import traveltime_lab as tl
 from tests.support import ROOT
+from tests.support.combinations import combined
 from tests.support.disk import size_limit
 from tests.support.large_jobs import ON_FOOT, checksums, grid, points
 from traveltime_lab import cli
@@ -83,6 +84,7 @@ def test_options_of_transportation_and_several_limits(town: Network, files: Path
     assert gpd.read_parquet(tmp_path / "a").geometry.geom_equals_exact(areas.geometry, 0.0, align=False).all()
 
 
+@pytest.mark.slow
 def test_timetables(porto_alegre: Network, tmp_path: Path) -> None:
     places = tl.sample_points("porto_alegre")
     porto_alegre.save(tmp_path / "porto_alegre.network")
@@ -127,6 +129,7 @@ def test_wrong_usage_has_status_2(files: Path, tmp_path: Path, more: list[str]) 
     assert caught.value.code == 2
 
 
+@pytest.mark.slow
 def test_a_full_disk_has_status_3_and_ctrl_c_130(
     files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -187,9 +190,13 @@ def test_a_signal_in_the_middle(files: Path, tmp_path: Path, sent: str) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no signals")
-@pytest.mark.parametrize("sent", ["SIGINT", "SIGTERM"])
-@pytest.mark.parametrize("module", ["traveltime_lab.cli", "argparse", "pandas", "numba", "traveltime_lab.jobs.matrix"])
-@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("module", "sent"),
+    combined(
+        ["traveltime_lab.cli", "argparse", "pandas", "numba", "traveltime_lab.jobs.matrix"], ["SIGINT", "SIGTERM"],
+        mark=pytest.mark.thorough, few=pytest.mark.slow,
+    ),
+)  # fmt: skip
 def test_a_signal_during_the_start(files: Path, tmp_path: Path, module: str, sent: str) -> None:
     """Whatever is being imported, the status is the one that is documented."""
     code = (
@@ -207,6 +214,7 @@ def test_a_signal_during_the_start(files: Path, tmp_path: Path, module: str, sen
     assert not (tmp_path / "m").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*use of fork.*:DeprecationWarning")
 def test_workers(files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if "fork" in multiprocessing.get_all_start_methods():

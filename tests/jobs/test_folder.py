@@ -198,10 +198,9 @@ def moved() -> Any:
     return places
 
 
-@pytest.mark.parametrize("is_finished", [False, True])
 @pytest.mark.parametrize(
-    ("change", "words"),
-    [
+    ("change", "words", "is_finished"),
+    combined([
         ({"travel_time": 201}, "travel_time was 200 and is now 201"),
         ({"transportation": "cycling"}, "transportation.type was 'walking' and is now 'cycling'"),
         ({"departure_time": "weekday_morning"}, "departure_time was None and is now 'weekday_morning'"),
@@ -212,9 +211,9 @@ def moved() -> Any:
         ({"origins": HOMES[::-1]}, "origins.digest was"),
         ({"origins": HOMES.rename({100: 1})}, "origins.digest was"),
         ({"destinations": SHOPS[:-1]}, "destinations.count was 45 and is now 44"),
-    ],
+    ], [False, True], mark=pytest.mark.thorough),
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
-)
+)  # fmt: skip
 def test_other_questions_are_refused(
     town: Network, tmp_path: Path, change: dict[str, Any], words: str, is_finished: bool
 ) -> None:

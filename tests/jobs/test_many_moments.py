@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 import traveltime_lab as tl
+from tests.support.combinations import combined
 from traveltime_lab.errors import InputError, MomentError
 from traveltime_lab.transit.timetable import ServiceWarning
 
@@ -23,8 +24,10 @@ def sample() -> tl.Network:
     return tl.sample_network()
 
 
-@pytest.mark.parametrize("side", ["departure_time", "arrival_time"])
-@pytest.mark.parametrize("mode", ["driving", "public_transport"])
+@pytest.mark.parametrize(
+    ("mode", "side"),
+    combined(["driving", "public_transport"], ["departure_time", "arrival_time"], mark=pytest.mark.thorough),
+)
 def test_matrix(sample: tl.Network, tmp_path: Path, mode: str, side: str) -> None:
     places = tl.sample_points()
     how = {**HOW, "transportation": mode, "properties": ["travel_time", "distance"], side: MOMENTS}
@@ -59,6 +62,7 @@ def test_areas(sample: tl.Network, tmp_path: Path) -> None:
         assert tl.replay(folder, sample, origins=places).is_same
 
 
+@pytest.mark.slow
 def test_jobs_warn_of_each_moment(sample: tl.Network, tmp_path: Path) -> None:
     places = tl.sample_points().iloc[:2]
     how = {**HOW, "transportation": "public_transport"}

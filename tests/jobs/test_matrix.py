@@ -287,6 +287,7 @@ def test_a_cluster_whose_only_worker_is_killed(town: Network, plain: Path, tmp_p
         assert checksums(tmp_path / "m") == checksums(plain)
 
 
+@pytest.mark.slow
 def test_a_result_that_is_lost_before_it_is_fetched(
     town: Network, plain: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -144,6 +144,7 @@ def test_processes_that_compile_at_the_same_time(copy: Path) -> None:
     assert not list(copy.rglob("*.tmp"))
 
 
+@pytest.mark.slow
 def test_numba_cache_dir_is_honoured(copy: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.mktemp("kept")
     code = "from traveltime_lab.kernels.transit import stop_times; print(stop_times.distance_m(0.0, 0.0, 0.0, 0.0))"
@@ -152,6 +153,7 @@ def test_numba_cache_dir_is_honoured(copy: Path, tmp_path_factory: pytest.TempPa
     assert not list(copy.rglob("*.nbc"))
 
 
+@pytest.mark.slow
 def test_without_compilation(copy: Path) -> None:
     code = "from traveltime_lab.kernels.transit import stop_times; print(stop_times.distance_m(0.0, 0.0, 0.0, 0.0))"
     assert answer(start(copy, code, NUMBA_DISABLE_JIT="1")) == ["0.0"]

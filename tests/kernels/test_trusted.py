@@ -145,7 +145,7 @@ def test_planted_code_would_run(machine: Machine, place: str) -> None:
     assert machine.trace.exists()
 
 
-@pytest.mark.parametrize(("place", "kind"), combined(PLACES, HOSTILE, mark=pytest.mark.slow))
+@pytest.mark.parametrize(("place", "kind"), combined(PLACES, HOSTILE, mark=pytest.mark.thorough))
 def test_planted_code_is_not_run(machine: Machine, place: str, kind: str, caplog: pytest.LogCaptureFixture) -> None:
     machine.use(place)
     assert machine.load().add(1, 2) == 3

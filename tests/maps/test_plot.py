@@ -223,8 +223,15 @@ def colours_of(ax: Any) -> list[str]:
     return [mpl.colors.to_hex(colour) for colour in ax.collections[-1].get_facecolors()]
 
 
-@pytest.mark.parametrize("scheme", ["quantiles", "NaturalBreaks", "equal_interval", "fisher_jenks"])
-@pytest.mark.slow
+@pytest.mark.parametrize(
+    "scheme",
+    first_of(
+        1,
+        ["NaturalBreaks", "quantiles", "equal_interval", "fisher_jenks"],
+        mark=pytest.mark.thorough,
+        few=pytest.mark.slow,
+    ),
+)
 def test_schemes_are_those_of_mapclassify(helsinki: Network, scheme: str) -> None:
     mapclassify = pytest.importorskip("mapclassify")
     values = [1.0, 2.0, 3.0, 5.0, 8.0, 13.0, 21.0, 34.0, 55.0, 89.0]
@@ -243,6 +250,7 @@ def test_given_ends_of_the_scale(helsinki: Network) -> None:
     assert scale_of(ax).get_ylim() == (50, 100)
 
 
+@pytest.mark.slow
 def test_values_that_are_far_out_do_not_wash_out_the_others(helsinki: Network) -> None:
     homes = tl.sample_points("helsinki").iloc[[0]]
     cells = tl.h3_cells(helsinki, homes, travel_time=420, resolution=10, transportation="walking")
@@ -472,7 +480,7 @@ def test_ticks_of_scales_have_separators_and_no_powers_of_ten(helsinki: Network)
 @pytest.mark.parametrize(
     "kind",
     first_of(
-        4, ["points", "classes", "two", "report", "rings", "origins", "scale", "categories", "routes"],
+        2, ["points", "report", "classes", "two", "rings", "origins", "scale", "categories", "routes"],
         mark=pytest.mark.thorough,
     ),
 )  # fmt: skip

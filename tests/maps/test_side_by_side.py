@@ -57,6 +57,7 @@ def test_one_result_may_be_empty(helsinki: tl.Network) -> None:
     assert figure.axes[0].get_xlim()[0] == figure.axes[1].get_xlim()[0]
 
 
+@pytest.mark.slow
 def test_rings_of_a_changed_network(helsinki: tl.Network) -> None:
     homes = gpd.GeoSeries([shapely.Point(24.943, 60.170)], crs="EPSG:4326")
     changed = helsinki.with_changes([tl.CloseStreets(shapely.box(24.944, 60.16, 24.9445, 60.18))])

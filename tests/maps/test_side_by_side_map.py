@@ -38,6 +38,7 @@ def window(map_: tl.TravelTimeMap) -> tuple[Any, ...]:
     return (*map_.map.center, map_.map.zoom)
 
 
+@pytest.mark.slow
 def test_what_is_set_on_one_is_set_on_both(both: tl.SideBySideMap, street: tl.Network, closed: tl.Network) -> None:
     assert both.before.state is both.after.state is both.state
     both.travel_time = 180
@@ -91,6 +92,7 @@ def test_code_gives_the_areas(both: tl.SideBySideMap, street: tl.Network, closed
             assert made.geom_equals_exact(expected, 1e-6).all()
 
 
+@pytest.mark.slow
 def test_exports_are_of_both(both: tl.SideBySideMap, tmp_path: Path) -> None:
     for kind in ("geojson", "parquet", "png", "html"):
         both.before._export(kind)

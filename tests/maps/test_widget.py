@@ -47,10 +47,20 @@ def street() -> Network:
     return world({"a": (0, 0), "b": (1000, 0), "c": (2000, 0), "d": (1000, 800)}, [("a", "b"), ("b", "c"), ("b", "d")])
 
 
+def map_of(street: Network, folder: Path) -> tl.TravelTimeMap:
+    origins = at((500, 0), (1500, 0)).set_axis(["west", "east"])
+    return tl.TravelTimeMap(street, origins, travel_time=120, rings=2, folder=folder)
+
+
 @pytest.fixture
 def made(street: Network, tmp_path: Path) -> tl.TravelTimeMap:
-    origins = at((500, 0), (1500, 0)).set_axis(["west", "east"])
-    return tl.TravelTimeMap(street, origins, travel_time=120, rings=2, folder=tmp_path)
+    return map_of(street, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def shown(street: Network, tmp_path_factory: pytest.TempPathFactory) -> tl.TravelTimeMap:
+    """A map of tests that leave it as it was."""
+    return map_of(street, tmp_path_factory.mktemp("shown"))
 
 
 # State ---------------------------------------------------------------------------------------------------------------
@@ -293,6 +303,7 @@ def test_combinations(street: Network, made: tl.TravelTimeMap, combine: str) -> 
     assert shown.geometry.iloc[0].equals(getattr(shapely, combine)(*each))
 
 
+@pytest.mark.slow
 def test_code_computes_what_is_shown(street: Network, made: tl.TravelTimeMap) -> None:
     for combine in ("each", "union", "intersection", "difference"):
         for values in ({"travel_time": 200}, {"distance": 700, "measure": "distance"}):
@@ -489,7 +500,7 @@ def test_windows_are_those_of_time_map(line: Network) -> None:
 @pytest.mark.parametrize(
     "how",
     first_of(
-        2, [{}, {"rings": 1}, {"combine": "union"}, {"window": 1800, "percentile": 80}], mark=pytest.mark.thorough
+        1, [{}, {"rings": 1}, {"combine": "union"}, {"window": 1800, "percentile": 80}], mark=pytest.mark.thorough
     ),
 )
 def test_the_curve_of_the_day_is_that_of_single_moments(line: Network, how: dict[str, Any]) -> None:
@@ -514,6 +525,7 @@ def test_the_curve_of_the_day_is_that_of_single_moments(line: Network, how: dict
     assert curve["area"].max() > 1.2 * curve["area"].min(), "the bus of eight"
 
 
+@pytest.mark.slow
 def test_the_curve_of_the_day_follows_the_map(line: Network, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(day_view, "_REST_S", 0.0)
     calls: list[Any] = []
@@ -709,13 +721,13 @@ def test_names_that_pandas_takes_for_several_or_for_a_mask(
 
 
 @pytest.mark.parametrize("name", [math.nan, np.float32("nan"), pd.NaT, np.datetime64("NaT", "s"), pd.NA, ["a"]])
-def test_missing_names_are_refused(street: Network, made: tl.TravelTimeMap, name: Any) -> None:
-    here = made.state.origins[0]
+def test_missing_names_are_refused(shown: tl.TravelTimeMap, name: Any) -> None:
+    here = shown.state.origins[0]
     with pytest.raises(tl.InputError, match="must be a text or a number; got"):
-        made.add_origin(here.lng, here.lat, name)
+        shown.add_origin(here.lng, here.lat, name)
     with pytest.raises(tl.InputError, match="must be a text or a number; got"):
-        made.move_origin("west", here.lng, here.lat, new_name=name)
-    assert set(made.areas["origin"]) == {"west", "east"}
+        shown.move_origin("west", here.lng, here.lat, new_name=name)
+    assert set(shown.areas["origin"]) == {"west", "east"}
 
 
 def test_names_of_moved_origins(street: Network, made: tl.TravelTimeMap) -> None:
@@ -956,15 +968,16 @@ def test_layers_of_own_data(made: tl.TravelTimeMap) -> None:
     ],
 )
 def test_wrong_layers_are_refused(
-    made: tl.TravelTimeMap, values: dict[str, Any], error: type[Exception], message: str
+    shown: tl.TravelTimeMap, values: dict[str, Any], error: type[Exception], message: str
 ) -> None:
-    made.add_layer(at((0, 0)), "taken")
-    before = len(made.map.layers)
+    shown.add_layer(at((0, 0)), "taken")
+    before = len(shown.map.layers)
     with pytest.raises(error, match=message):
-        made.add_layer(**{"frame": at((0, 0)), **values})
+        shown.add_layer(**{"frame": at((0, 0)), **values})
     with pytest.raises(tl.InputError, match=r"no layer 'nope'\. Known: 'taken'"):
-        made.remove_layer("nope")
-    assert len(made.map.layers) == before and list(made._own) == ["taken"]
+        shown.remove_layer("nope")
+    assert len(shown.map.layers) == before and list(shown._own) == ["taken"]
+    shown.remove_layer("taken")
 
 
 def test_controls_and_state_follow_each_other(made: tl.TravelTimeMap) -> None:

@@ -58,7 +58,7 @@ def test_the_sample_comes_back(helsinki: Network) -> None:
     check_same(helsinki, again(helsinki))
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_city_comes_back(porto_alegre: Network) -> None:
     check_same(porto_alegre, again(porto_alegre))
 

@@ -43,6 +43,7 @@ def days(porto_alegre: tl.Network, table: pd.DataFrame) -> tl.ObservedDays:
     return tl.observed_days(porto_alegre, table)
 
 
+@pytest.mark.slow
 def test_a_mapping_by_date(days: tl.ObservedDays, porto_alegre: tl.Network) -> None:
     dates = [dt.date.fromisoformat(date) for date in DATES]
     assert [*days] == [*days.keys()] == dates
@@ -70,6 +71,7 @@ def test_a_mapping_by_date(days: tl.ObservedDays, porto_alegre: tl.Network) -> N
     assert gone() is None
 
 
+@pytest.mark.slow
 def test_some_of_the_days(days: tl.ObservedDays) -> None:
     some = days.select([DATES[2], dt.date.fromisoformat(DATES[1])])
     assert [*days.select(pd.DatetimeIndex(DATES[1:]))] == [*some]
@@ -130,6 +132,7 @@ def test_figure(days: tl.ObservedDays) -> None:
     pyplot.close(figure)
 
 
+@pytest.mark.slow
 def test_the_digest_is_that_of_the_content(
     days: tl.ObservedDays, porto_alegre: tl.Network, table: pd.DataFrame
 ) -> None:
@@ -172,7 +175,7 @@ def test_max_delay(porto_alegre: tl.Network, table: pd.DataFrame) -> None:
     assert quality["events_too_far"].tolist() == [402, 400, 400]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_searches_of_a_day(
     days: tl.ObservedDays, porto_alegre: tl.Network, table: pd.DataFrame, tmp_path: Path
 ) -> None:

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 import traveltime_lab as tl
 from tests.network.test_saved_files import assert_refused
-from tests.support.combinations import combined
+from tests.support.combinations import combined, first_of
 from tests.support.oracles import random_points
 from tests.support.worlds import tables, towns, world
 from traveltime_lab import Transportation
@@ -114,7 +114,7 @@ def test_nothing_is_made_again(ready: Path, mode: str) -> None:
     tl.time_map(network, near, travel_time=600, transportation=mode)
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", first_of(1, MODES, mark=pytest.mark.slow))
 def test_other_speeds(plain: Path, ready: Path, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
     before, after = tl.load_network(plain), tl.load_network(ready, verify=False)
     speeds = {"classes": {"residential": 11, "primary": 23}, "mode": mode}
@@ -149,7 +149,7 @@ def test_own_speeds(porto_alegre: Network, tmp_path: Path, monkeypatch: pytest.M
     assert own[0]["travel_time"] != usual[0]["travel_time"]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_with_a_timetable(porto_alegre: Network, tmp_path: Path) -> None:
     before = tl.load_network(porto_alegre.save(tmp_path / "before.network"))
     path = (
@@ -317,6 +317,7 @@ def test_it_says_what_it_is_prepared_for(plain: Path, ready: Path) -> None:
     assert "prepared for: nothing" in str(network.report())
 
 
+@pytest.mark.slow
 def test_more_can_be_prepared_later(plain: Path, tmp_path: Path) -> None:
     network = tl.load_network(plain).prepare("walking")
     again = tl.load_network(network.save(tmp_path / "one.network")).prepare("driving", "walking")

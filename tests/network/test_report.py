@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 import traveltime_lab as tl
+from tests.support.combinations import first_of
 from tests.support.feeds import feed
 from tests.support.towns import ON_FOOT, STOPS, TRIPS, blocks, timetable
 from tests.support.worlds import tables, world
@@ -116,7 +117,7 @@ def test_departures_by_hour(odd: tl.Network) -> None:
     assert str(odd.report().service()["date"].min()) == week
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_departures_of_samples(porto_alegre: tl.Network, tmp_path: Path) -> None:
     same_as_slow(porto_alegre, dt.date(2016, 1, 18))
     same_as_slow(blocks(tmp_path), dt.date(2026, 3, 4))
@@ -251,7 +252,7 @@ def slow_overtaking(timetable: Timetable, date: dt.date) -> dict[str, int]:
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_trips_that_overtake(tmp_path: Path) -> None:
     random = np.random.default_rng(4)
     for number in range(20):
@@ -374,7 +375,7 @@ def slow_doubtful_speeds(network: tl.Network) -> dict[int, tuple[float, str]]:
     return found
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", first_of(2, range(4), mark=pytest.mark.thorough))
 def test_doubtful_speeds_are_those_of_a_slow_search(seed: int) -> None:
     rng = np.random.default_rng(seed)
     nodes = {(i, j): (100.0 * i, 100.0 * j) for i in range(8) for j in range(5)}

@@ -63,7 +63,7 @@ def assert_refused(path: Path, at: int, damage: bytes) -> None:
     assert path.name in str(caught.value)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_every_flipped_bit_is_an_error(city: Path) -> None:
     content = city.read_bytes()
     dice = random.Random(13)
@@ -76,6 +76,7 @@ def test_every_flipped_bit_is_an_error(city: Path) -> None:
     assert load_network(city).n_edges > 0
 
 
+@pytest.mark.slow
 def test_every_zeroed_page_is_an_error(city: Path) -> None:
     content = city.read_bytes()
     pages = [at for at in range(0, len(content), PAGE) if content[at : at + PAGE].strip(b"\0")]
@@ -355,7 +356,7 @@ def test_reports_that_cannot_be_shown(prepared_file: Path, tmp_path: Path, name:
 #: Parts of 500 mutations each, 5,000 together: the first 60 of the first part are in the ordinary suite, the first two
 #: parts in that of thorough tests, and the others in that of mutations.
 PARTS = [
-    (0, 60),
+    pytest.param(0, 60, marks=pytest.mark.slow),
     *(pytest.param(part, 500, marks=pytest.mark.thorough if part < 2 else pytest.mark.mutations) for part in range(10)),
 ]
 

@@ -107,6 +107,7 @@ def test_stops_of_routes(porto_alegre: tl.Network, feeds: dict[str, dict[str, pd
             assert routes.loc[route, "n_stops"] == own["stop_id"].nunique()
 
 
+@pytest.mark.slow
 def test_lines_follow_the_shapes(porto_alegre: tl.Network, feeds: dict[str, dict[str, pd.DataFrame]]) -> None:
     trips = porto_alegre.trips_frame(date=DAY).set_index("trip_id")
     stops = porto_alegre.stops_frame().set_index("stop_id").to_crs(porto_alegre.crs).geometry
@@ -150,6 +151,7 @@ def test_lines_follow_the_shapes(porto_alegre: tl.Network, feeds: dict[str, dict
         assert parts == {line.wkb for line in own.geometry}
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(
     town=towns(), repeats=st.lists(st.tuples(st.integers(0, 3), st.integers(1, 900), st.integers(1, 400)), max_size=3)
@@ -186,6 +188,7 @@ def test_repeated_trips_of_random_towns(
         assert route["last_departure"] == pd.Timestamp(day, tz="UTC") + pd.Timedelta(times[-1], "s")
 
 
+@pytest.mark.slow
 def test_scenarios_have_their_changed_trips(porto_alegre: tl.Network) -> None:
     route = porto_alegre.routes_frame(date=DAY).query("feed == 'buses'").sort_values("n_departures").iloc[-1]
     changed = porto_alegre.with_changes(

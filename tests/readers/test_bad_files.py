@@ -446,7 +446,6 @@ SAVER = """
 """
 
 
-@pytest.mark.slow
 class TestKilledWhileSaving:
     def kill(self, saved: Path, target: Path, moment: str, after_s: float = 0.0) -> None:
         """Kill a process that saves to `target`, at a moment."""
@@ -468,6 +467,7 @@ class TestKilledWhileSaving:
                 process.kill()
         assert process.returncode == (1 if os.name == "nt" else -signal.SIGKILL)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(("moment", "has_old"), [("half", True), ("written", False)])
     def test_the_old_file_stays(self, network, saved, tmp_path, moment, has_old):
         target = tmp_path / "target.network"
@@ -479,7 +479,7 @@ class TestKilledWhileSaving:
         # What was left behind does not disturb the next save and load.
         assert load_network(network.save(target)).fingerprint == network.fingerprint
 
-    @pytest.mark.slow
+    @pytest.mark.thorough
     def test_at_any_moment_the_file_is_whole(self, network, saved, tmp_path):
         target = tmp_path / "target.network"
         for after_s in (0.0, 0.005, 0.041):

@@ -186,6 +186,7 @@ def test_wrong_bounds(town: Path, bounds: Any, error: type[Exception], message: 
         tl.build_network(town / "clean.osm", bounds=bounds)
 
 
+@pytest.mark.slow
 def test_cuts_can_be_repeated_from_the_report(town: Path) -> None:
     path = town / "clean.osm.pbf"
     box = (-0.00012345678, -0.0001, 0.0041000000001, 1 / 300)

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.combinations import first_of
 from tests.support.feeds import LINE, posix, text
 from traveltime_lab.errors import GtfsError
 from traveltime_lab.readers.gtfs.feed import read_timetable
@@ -104,8 +105,7 @@ def is_read(path: Path) -> bool:
     return True
 
 
-@pytest.mark.parametrize("part", range(PARTS))
-@pytest.mark.slow
+@pytest.mark.parametrize("part", first_of(1, range(PARTS), mark=pytest.mark.thorough, few=pytest.mark.slow))
 def test_odd_feeds_are_read_or_refused(part: int, tmp_path: Path) -> None:
     dice = random.Random(part)
     n_read = 0

@@ -64,7 +64,7 @@ def test_four_quarters_are_the_town(town: Path, at: tuple[float, float], order: 
     assert comparable(read_osm([parts[i] for i in order])) == comparable(read_osm(whole))
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @settings(max_examples=15)
 @given(st.tuples(INSIDE, INSIDE), st.integers(0, 3))
 def test_three_quarters_have_a_corner(town: Path, at: tuple[float, float], left_out: int) -> None:

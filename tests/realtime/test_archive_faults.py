@@ -16,6 +16,7 @@ import pytest
 from tests.realtime.test_archives import ZONE, findings, posix, small_feed
 from tests.realtime.test_observed_twins import observed, runs_on
 from tests.support import oracles_realtime as twin
+from tests.support.combinations import combined
 from traveltime_lab.errors import DataError, InputError
 from traveltime_lab.readers.gtfs.feed import read_timetable
 from traveltime_lab.realtime.archives import archive
@@ -94,8 +95,14 @@ def calendar_dates(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(date=local.dt.strftime("%Y%m%d"))
 
 
-@pytest.mark.parametrize("late", [-300, 60, 3600])
-@pytest.mark.parametrize("trips", [("night",), ("eve",), ("day", "eve", "night")])
+@pytest.mark.parametrize(
+    ("late", "trips"),
+    [
+        pytest.param(late, trips, marks=[pytest.mark.thorough] * (row != column))
+        for row, late in enumerate((-300, 60, 3600))
+        for column, trips in enumerate([("night",), ("eve",), ("day", "eve", "night")])
+    ],
+)
 def test_calendar_dates_become_service_dates(timetable: Timetable, trips: tuple[str, ...], late: int) -> None:
     table = pd.concat([calls(*trips, late=late, date=date) for date in (DATE, NEXT)])
     given = calendar_dates(table)
@@ -134,6 +141,7 @@ def test_times_days_off_are_not_used(timetable: Timetable, days: int) -> None:
     same(timetable, table, table[1:])
 
 
+@pytest.mark.slow
 def test_no_run_moves_by_half_a_day(timetable: Timetable) -> None:
     for hours in range(-30, 31, 3):
         table = calls("day", "eve").assign(departure=lambda table, hours=hours: table["departure"] + hours * 3600)
@@ -168,8 +176,10 @@ def test_members_whose_names_begin_with_a_dot_and_slash(timetable: Timetable, fo
     same(timetable, path, calls("day"))
 
 
-@pytest.mark.parametrize("offset", ["+02", "+0200", "+02:00", " +02:00", "Z", "z"])
-@pytest.mark.parametrize("between", [" ", "T"])
+@pytest.mark.parametrize(
+    ("offset", "between"),
+    combined(["+02", "+0200", "+02:00", " +02:00", "Z", "z"], [" ", "T"], mark=pytest.mark.thorough),
+)
 def test_offsets(timetable: Timetable, offset: str, between: str) -> None:
     zone = "UTC" if offset in "Zz" else "Etc/GMT-2"
     table = pd.concat([calls("day", date="20201107"), calls("day")])

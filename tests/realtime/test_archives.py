@@ -395,6 +395,7 @@ def test_an_empty_folder(timetable: Timetable, tmp_path: Path) -> None:
         read_archive(timetable, tmp_path, None, {})
 
 
+@pytest.mark.slow
 def test_clock_times_that_come_twice(timetable: Timetable) -> None:
     """On the 24th, the trip at night arrives at 02:30, half an hour before the clock goes back to 02:00."""
     date = "20201024"
@@ -447,6 +448,7 @@ def test_feeds_with_equal_ids(tmp_path: Path) -> None:
         assert sorted(calls[0][1] - posix(date, "08:00:00") for calls in days) == [0, 60]
 
 
+@pytest.mark.slow
 def test_a_million_rows_are_read_in_parts(timetable: Timetable) -> None:
     table = frame()
     many = table.loc[np.tile(table.index, 20_000)]

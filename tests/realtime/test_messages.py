@@ -236,6 +236,7 @@ class TestRefused:
         with pytest.raises(LimitError, match=f"test has 2 messages at {place}; at most 1 can be read"):
             fields(packed(message))
 
+    @pytest.mark.slow
     def test_small_messages_of_much_memory(self) -> None:
         """A few packed kilobytes of empty entities are refused before they are objects."""
         n = 5_100_000

@@ -15,8 +15,6 @@ import pytest
 import traveltime_lab as tl
 from tests.support import oracles_realtime as twin
 
-pytestmark = pytest.mark.slow
-
 DAY, ZONE = "20190711", "America/Sao_Paulo"
 
 
@@ -67,6 +65,7 @@ def _fill_times(by_hand: twin.Edited, trips: list[str], network: tl.Network) -> 
             call["departure_time"] = twin.clock(int(timetable.departure[begin + k]))
 
 
+@pytest.mark.thorough
 def test_searches_equal_those_of_a_feed_edited_by_hand(
     porto_alegre: tl.Network, busy: list[str], tmp_path: Path
 ) -> None:
@@ -108,6 +107,7 @@ def test_searches_equal_those_of_a_feed_edited_by_hand(
     assert n_differ > 50
 
 
+@pytest.mark.slow
 def test_what_is_shared(porto_alegre: tl.Network, busy: list[str]) -> None:
     updated = porto_alegre.with_updates(content(some_updates(busy)))
     assert updated.streets is porto_alegre.streets
@@ -129,6 +129,7 @@ def test_what_is_shared(porto_alegre: tl.Network, busy: list[str]) -> None:
     assert nothing.timetable is porto_alegre.timetable
 
 
+@pytest.mark.slow
 def test_again_with_changes_saved_and_pickled(porto_alegre: tl.Network, busy: list[str], tmp_path: Path) -> None:
     updates = some_updates(busy)
     once = porto_alegre.with_updates(content(updates[:200]))
@@ -162,6 +163,7 @@ def test_again_with_changes_saved_and_pickled(porto_alegre: tl.Network, busy: li
         pd.testing.assert_frame_equal(times[0], other)
 
 
+@pytest.mark.slow
 def test_new_speeds_keep_the_updates(porto_alegre: tl.Network, busy: list[str]) -> None:
     """They are applied to the planned timetable again, and newer ones take their place."""
     updates = some_updates(busy)
@@ -173,16 +175,19 @@ def test_new_speeds_keep_the_updates(porto_alegre: tl.Network, busy: list[str]) 
     assert once.with_updates(content([])).fingerprint == plain.fingerprint
 
 
+@pytest.mark.slow
 def test_without_a_timetable(helsinki: tl.Network) -> None:
     with pytest.raises(tl.InputError, match="needs a timetable"):
         helsinki.with_updates(b"")
 
 
+@pytest.mark.slow
 def test_nothing_is_applied_of_a_broken_message(porto_alegre: tl.Network, busy: list[str]) -> None:
     with pytest.raises(tl.DataError):
         porto_alegre.with_updates([content(some_updates(busy)), b"\x0a\xff"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("gtfs", "files", "n", "n_applied"),
     [

@@ -68,7 +68,7 @@ def compare(
     return report, n
 
 
-@pytest.mark.parametrize("seed", first_of(10, range(30), mark=pytest.mark.thorough))
+@pytest.mark.parametrize("seed", first_of(5, range(30), mark=pytest.mark.thorough))
 def test_equals_a_feed_edited_by_hand(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # As with large arrays.
     monkeypatch.setattr(growing, "LEAST_BYTES", 1)

@@ -10,6 +10,7 @@ import pytest
 
 import traveltime_lab as tl
 from tests.support import questions
+from tests.support.combinations import first_of
 from tests.support.questions import assert_same
 
 RIDE = {"transportation": "public_transport", "departure_time": "2019-05-13T08:00:00"}
@@ -66,7 +67,7 @@ def cells_alone(answer: Any) -> Any:
     return answer.drop(columns="index", errors="ignore")
 
 
-@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize("question", first_of(3, QUESTIONS, mark=pytest.mark.slow))
 def test_one_by_one_or_together(porto_alegre: tl.Network, places: gpd.GeoSeries, question: str) -> None:
     ask, column = QUESTIONS[question], "distance" if "distance" in question else "travel_time"
     together, backwards = (ask(porto_alegre, places, list(limits)) for limits in (LIMITS, LIMITS[::-1]))

@@ -14,7 +14,7 @@ import shapely
 
 import traveltime_lab as tl
 from tests.support import questions
-from tests.support.combinations import combined
+from tests.support.combinations import combined, first_of
 from tests.support.questions import assert_same
 
 #: Points in another form, and for each label of an answer that of the point that it is about.
@@ -201,7 +201,7 @@ def test_a_place_in_two_systems(asked: Asked) -> None:
             assert found["travel_time"].notna().any()
 
 
-@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize("question", first_of(3, QUESTIONS, mark=pytest.mark.slow))
 def test_one_by_one(asked: Asked, question: str) -> None:
     """Each origin, and for pairs each destination, in a call of its own."""
     ends = [asked.ends] if question == "nearest" else [asked.ends.iloc[[j]] for j in range(len(asked.ends))]

@@ -108,7 +108,7 @@ def test_the_changes_change_something(porto_alegre: tl.Network, scenario: tl.Net
         assert not ask(porto_alegre, places).equals(ask(scenario, places)), name
 
 
-@pytest.mark.parametrize("form", first_of(4, FORMS, mark=pytest.mark.thorough, few=pytest.mark.slow))
+@pytest.mark.parametrize("form", first_of(2, FORMS, mark=pytest.mark.thorough, few=pytest.mark.slow))
 def test_forms_of_scenarios(
     porto_alegre: tl.Network, scenario: tl.Network, places: Any, form: str, tmp_path: Path
 ) -> None:
@@ -117,7 +117,7 @@ def test_forms_of_scenarios(
         assert_same(ask(changed, places), ask(scenario, places))
 
 
-ORDERS = first_of(1, [(2, 1, 0), (0, 1, 2), (1, 0, 2)], mark=pytest.mark.thorough)
+ORDERS = first_of(1, [(2, 1, 0), (0, 1, 2), (1, 0, 2)], mark=pytest.mark.thorough, few=pytest.mark.slow)
 
 
 @pytest.mark.parametrize("order", ORDERS)
@@ -131,7 +131,7 @@ def test_in_several_steps(porto_alegre: tl.Network, scenario: tl.Network, places
         assert_same(ask(in_steps, places), ask(scenario, places))
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_new_streets_in_several_steps(porto_alegre: tl.Network, places: Any) -> None:
     """Two streets with a change of speeds between them."""
     nodes = shapely.points(porto_alegre.tables.node_lng, porto_alegre.tables.node_lat)
@@ -150,6 +150,7 @@ def test_new_streets_in_several_steps(porto_alegre: tl.Network, places: Any) -> 
         assert_same(ask(in_steps, places), ask(at_once, places))
 
 
+@pytest.mark.slow
 def test_a_scenario_saved_and_loaded(scenario: tl.Network, places: Any, tmp_path: Path) -> None:
     again = tl.load_network(scenario.save(tmp_path / "scenario.network"))
     assert again.fingerprint == scenario.fingerprint

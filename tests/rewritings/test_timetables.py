@@ -146,13 +146,11 @@ def few_lines(porto_alegre: tl.Network, tmp_path_factory: pytest.TempPathFactory
     return City(porto_alegre.tables, path, folder, "2019-05-13", "America/Sao_Paulo")
 
 
+@pytest.mark.thorough
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(
-    ("form", "question"),
-    combined(
-        FORMS, ["by departure", "percentiles of a window", "areas by arrival", "routes by arrival"],
-        mark=pytest.mark.thorough, few=pytest.mark.slow,
-    ),
-)  # fmt: skip
+    "question", ["by departure", "percentiles of a window", "areas by arrival", "routes by arrival"]
+)
 def test_small_city(few_lines: City, form: str, question: str) -> None:
     few_lines.check(form, question)
 

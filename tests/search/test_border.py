@@ -203,7 +203,7 @@ def test_areas_by_distance(town: Path, whole: Network, searched: Any, shortest: 
     assert not all(flags(found))
 
 
-@pytest.mark.parametrize("mode", ["walking", "cycling", "driving"])
+@pytest.mark.parametrize("mode", first_of(1, ["driving", "walking", "cycling"], mark=pytest.mark.slow))
 @settings(max_examples=4, phases=[Phase.generate])
 @given(box=boxes, seed=st.integers(0, 99))
 def test_travel_times_that_differ_are_flagged(town: Path, whole: Network, mode: str, box: Bounds, seed: int) -> None:
@@ -223,20 +223,28 @@ def test_travel_times_that_differ_are_flagged(town: Path, whole: Network, mode: 
 
 
 #: Options of searches by timetable, and the columns that a larger extract may change.
-BY_TIMETABLE: list[tuple[dict[str, Any], list[str]]] = [
+Table = tuple[dict[str, Any], list[str]]
+#: Options and columns of tables: a trip, a trip of a window, values over a window.
+BY_TIMETABLE: list[Table] = [
     ({}, ["travel_time"]),
+    ({"window": 1200}, ["travel_time"]),
+    ({"window": 900, "percentiles": [50, 90], "properties": ["share", "reaches_border"]}, ["travel_time_p90", "share"]),
+]
+#: The same searches in other forms.
+BY_TIMETABLE_TOO: list[Table] = [
     ({"pairs": "aligned"}, ["travel_time"]),
     ({"properties": ["travel_time", "distance", "reaches_border"]}, ["travel_time"]),
-    ({"window": 1200}, ["travel_time"]),
     ({"window": 1200, "max_results": 3}, ["travel_time"]),
-    ({"window": 900, "percentiles": [50, 90], "properties": ["share", "reaches_border"]}, ["travel_time_p90", "share"]),
     ({"transportation": "driving+public_transport"}, ["travel_time"]),
     ({"transportation": {"type": "public_transport", "direct_walking_time": 60}}, ["travel_time"]),
 ]
 
 
 @pytest.mark.parametrize(
-    ("options", "columns", "end"), combined(BY_TIMETABLE, ENDS, mark=pytest.mark.thorough), ids=str
+    ("options", "columns", "end"),
+    combined(BY_TIMETABLE, ENDS, mark=pytest.mark.thorough)
+    + combined(BY_TIMETABLE_TOO, ENDS, mark=pytest.mark.thorough, few=pytest.mark.slow),
+    ids=str,
 )
 @settings(max_examples=4, phases=[Phase.generate])
 @given(box=boxes, seed=st.integers(0, 99))
@@ -262,7 +270,7 @@ def test_trips_that_differ_are_flagged(
     assert not expected["reaches_border"].any()
 
 
-@pytest.mark.parametrize("end", ["departure_time", "arrival_time"])
+@pytest.mark.parametrize("end", first_of(1, ENDS, mark=pytest.mark.thorough))
 @settings(max_examples=4, phases=[Phase.generate])
 @given(box=boxes, seed=st.integers(0, 99))
 def test_flags_of_trips(town: Path, end: str, box: Bounds, seed: int) -> None:
@@ -285,6 +293,7 @@ def test_flags_of_trips(town: Path, end: str, box: Bounds, seed: int) -> None:
     assert (found.reaches_border == ((gap <= 0.0) | is_uncertain))[clear | is_uncertain].all()
 
 
+@pytest.mark.slow
 def test_bounds_of_rides_are_those_of_the_streets_that_walks_use(porto_alegre: Network, tmp_path: Path) -> None:
     porto_alegre.save(tmp_path / "fresh.network")
     fresh = tl.load_network(tmp_path / "fresh.network")
@@ -305,7 +314,12 @@ def test_bounds_of_rides_are_those_of_the_streets_that_walks_use(porto_alegre: N
 
 @pytest.mark.parametrize(
     ("mode", "limit", "end"),
-    combined([("public_transport", 900), ("driving+public_transport", 600)], ENDS, mark=pytest.mark.thorough),
+    combined(
+        [("public_transport", 900), ("driving+public_transport", 600)],
+        ENDS,
+        mark=pytest.mark.thorough,
+        few=pytest.mark.slow,
+    ),
 )
 @settings(max_examples=3, phases=[Phase.generate])
 @given(box=boxes, seed=st.integers(0, 99))
@@ -324,6 +338,7 @@ def test_accessibility_that_differs_is_flagged(
         pd.testing.assert_frame_equal(found, tl.accessibility(part, homes, shops, executor=executor, **asked))
 
 
+@pytest.mark.slow
 def test_flags_of_trips_are_the_same_by_every_way(town: Path, tmp_path: Path) -> None:
     """Chosen pairs, several moments, lengths and saved networks; a change of the timetable has flags of its own."""
     part = built(town, (*place(5.5, 5.5), *place(20.5, 20.5)), has_buses=True)
@@ -739,6 +754,7 @@ def test_many_places_on_one_edge(town: Path, monkeypatch: pytest.MonkeyPatch) ->
 # What is kept --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_saved_networks_keep_it(town: Path, tmp_path: Path) -> None:
     triangle = shapely.Polygon([place(2, 2), place(24, 2), place(2, 24)])
     network = built(town, triangle, has_buses=True).prepare("walking")

@@ -124,6 +124,7 @@ def test_outliers_count_as_huber_says(grid: Network, monkeypatch: pytest.MonkeyP
         assert (np.abs(design.T @ np.clip(residual / scale, -other, other)) > slack).all()
 
 
+@pytest.mark.slow
 def test_factors_by_groups_of_hours(grid: Network) -> None:
     slow = {"primary": 0.5, "residential": 1.0, "tertiary": 0.8}
     table = pd.concat(
@@ -298,7 +299,7 @@ def test_what_is_refused(grid: Network, given: dict[str, object], error: type[Ex
         calibrate_speeds(grid, **{"observed": pd.DataFrame(columns), **arguments})
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_receipt_of_a_calibration_can_be_replayed(
     grid: Network, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

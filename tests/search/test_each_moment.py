@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import traveltime_lab as tl
+from tests.support.combinations import combined
 from tests.support.towns import MEANS, ON_FOOT, STOPS, STREETS, timetable, towns
 from tests.support.worlds import FRAME, at, tables
 from tests.transit.test_lengths import drawn_feed
@@ -150,7 +151,7 @@ def test_searches_of_the_sample(sample: tl.Network, places: gpd.GeoDataFrame, na
     towns(), MEANS, st.sampled_from(SIDES), st.lists(st.integers(-300, 7200), min_size=1, max_size=6, unique=True),
     st.sampled_from([*SEARCHES, *BY_TIMETABLE]), st.booleans(), st.integers(0, 2**32 - 1),
 )  # fmt: skip
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_random_towns(
     tmp_path_factory: pytest.TempPathFactory,
     town: Any,
@@ -210,8 +211,14 @@ def autumn(tmp_path_factory: pytest.TempPathFactory) -> tl.Network:
     return tl.build_network(STREETS, gtfs=path, timezone="Europe/Helsinki")
 
 
-@pytest.mark.parametrize("side", SIDES)
-@pytest.mark.parametrize("name", ["pairs", "matrix", "accessibility", "routes", "time_map", "percentiles", "window"])
+@pytest.mark.parametrize(
+    ("name", "side"),
+    combined(
+        ["pairs", "matrix", "accessibility", "routes", "time_map", "percentiles", "window"],
+        SIDES,
+        mark=pytest.mark.thorough,
+    ),
+)
 def test_hours_that_come_twice(autumn: tl.Network, name: str, side: str) -> None:
     how = {"transportation": {"type": "bus", "direct_walking_time": 0}, side: HOURS_OF_AUTUMN}
     found = tl.time_filter(autumn, at((60, 0)), at((6000, 0)), travel_time=7200, **how)
@@ -230,6 +237,7 @@ def test_hours_that_come_twice(autumn: tl.Network, name: str, side: str) -> None
     assert_equal_to_single_calls(search, autumn, HOURS_OF_AUTUMN, side, *points, **how)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("side", SIDES)
 def test_more_street_graphs_than_a_network_keeps(
     sample: tl.Network, places: gpd.GeoDataFrame, monkeypatch: pytest.MonkeyPatch, side: str
@@ -241,7 +249,7 @@ def test_more_street_graphs_than_a_network_keeps(
         assert_equal_to_single_calls(SEARCHES["pairs"], sample, moments, side, *points, transportation=mode)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_trip_tables_of_past_moments_are_dropped(sample: tl.Network, places: gpd.GeoDataFrame) -> None:
     alive: list[int] = []
 
@@ -314,6 +322,7 @@ def test_a_call_that_fails_has_warned(sample: tl.Network, places: gpd.GeoDataFra
         tl.time_filter(sample, places, places, progress=stop, **how)
 
 
+@pytest.mark.slow
 def test_a_function_for_the_progress_may_search(sample: tl.Network, places: gpd.GeoDataFrame) -> None:
     how: dict[str, Any] = {"travel_time": 1800, "transportation": "public_transport"}
     points = places.iloc[:2], places.iloc[2:4]

@@ -431,7 +431,7 @@ class TestTimetables:
         moment = {"departure_time": "21:00", "arrival_time": "20:12"}[name]
         assert f"{found.nearest_request[name]:%H:%M}" == moment
 
-    @pytest.mark.slow
+    @pytest.mark.thorough
     def test_a_night_is_searched_to_its_end(self, tmp_path: Path) -> None:
         """Windows end at some time; an itinerary after such an end is told with its own time."""
         for second in (13_140, 19_740, 33_600, 61_200):
@@ -738,7 +738,7 @@ def test_explanations_agree_with_times(
         assert found.is_reached or not unneeded(found, network, origin, destination, **how)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_the_sample(porto_alegre: tl.Network) -> None:
     from traveltime_lab import sample_points
 

@@ -193,7 +193,7 @@ def test_on_streets_reported_seconds_are_compared_with_the_limit(
 
 @few
 @given(towns(), MEANS, st.booleans(), SEEDS, st.data())
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_by_timetable_reported_seconds_are_compared_with_the_limit(
     tmp_path_factory: pytest.TempPathFactory,
     town: Any,

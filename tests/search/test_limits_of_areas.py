@@ -105,6 +105,7 @@ def assert_cells_are_those_of_pairs(
             assert abs(row["share_reachable"] - len(each) / (names == name).sum()) < 1e-9
 
 
+@pytest.mark.slow
 @settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow], phases=[Phase.generate])
 @given(
     street_towns(),
@@ -124,6 +125,7 @@ def test_areas_of_random_streets(
     assert_area_is_that_of_pairs(network, at((x, 120)), most, **how)
 
 
+@pytest.mark.slow
 @settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.too_slow], phases=[Phase.generate])
 @given(
     st.sampled_from(["public_transport", "cycling+public_transport", "driving+public_transport"]),
@@ -151,10 +153,10 @@ def test_areas_of_random_timetables(
 CITY: list[Any] = [
     ("walking", {}, {"max_emissions": 30}),
     ("driving", {}, {"max_emissions": 400}),
-    pytest.param("driving", {"arrival_time": MOMENT}, {"max_emissions": 400}, marks=pytest.mark.slow),
+    pytest.param("driving", {"arrival_time": MOMENT}, {"max_emissions": 400}, marks=pytest.mark.thorough),
     ("cycling", {}, {"max_cost": 0.05, "max_emissions": 18}),
     ("public_transport", {"departure_time": MOMENT}, {"max_emissions": 150}),
-    pytest.param("bus", {"arrival_time": MOMENT, "window": 300}, {"max_emissions": 200}, marks=pytest.mark.slow),
+    pytest.param("bus", {"arrival_time": MOMENT, "window": 300}, {"max_emissions": 200}, marks=pytest.mark.thorough),
     pytest.param(
         "driving+public_transport", {"departure_time": MOMENT}, {"max_emissions": 500}, marks=pytest.mark.slow
     ),
@@ -182,6 +184,7 @@ def test_limits_that_nothing_exceeds_change_nothing() -> None:
     assert tl.receipt(found)["arguments"]["costs"]["emissions"]["bus"] == tl.Costs().grams_per_km("bus")
 
 
+@pytest.mark.slow
 def test_several_travel_times_moments_and_no_emissions_at_all() -> None:
     network, places = tl.sample_network(), tl.sample_points()[:2]
     how: dict[str, Any] = {"transportation": "public_transport", "max_emissions": 100, "level_of_detail": LEVEL}
@@ -205,6 +208,7 @@ def test_several_travel_times_moments_and_no_emissions_at_all() -> None:
     assert cells["origin"].tolist() == places.index.tolist() and (cells["max"] == 0).all()
 
 
+@pytest.mark.slow
 def test_replays_scenarios_and_accuracy(tmp_path: Any) -> None:
     network, places = tl.sample_network(), tl.sample_points()[:2]
     how: dict[str, Any] = {"travel_time": 600, "max_emissions": 300, "costs": {"occupancy": 1.5}}

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import traveltime_lab as tl
+from tests.support.combinations import combined
 from tests.support.large_jobs import grid, points
 from tests.support.worlds import at
 from traveltime_lab.network.network import Network
@@ -53,8 +54,9 @@ def rows_of(found: pd.DataFrame) -> list[tuple[Any, ...]]:
     return [tuple(None if pd.isna(value) else value for value in row) for row in columns.itertuples(index=False)]
 
 
-@pytest.mark.parametrize(("n_origins", "n_places"), [(40, 15), (15, 40)], ids=["backward", "forward"])
-@pytest.mark.parametrize("k", [1, 3, 15, 100])
+@pytest.mark.parametrize(
+    ("k", "n_origins", "n_places"), combined([1, 3, 15, 100], [(40, 15), (15, 40)], mark=pytest.mark.thorough)
+)
 def test_equals_the_sorted_matrix(
     town: Network, monkeypatch: pytest.MonkeyPatch, n_origins: int, n_places: int, k: int
 ) -> None:

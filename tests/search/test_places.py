@@ -350,6 +350,7 @@ def test_scores_are_those_of_the_published_rule(town, tokens, separators):
     assert all(0 < score <= 1 for score in found.values())
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(st.text(max_size=40))
 def test_no_text_breaks_a_search(town, text):

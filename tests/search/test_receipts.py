@@ -108,6 +108,7 @@ def with_heights(places: gpd.GeoDataFrame) -> gpd.GeoDataFrame:
     return places.set_geometry(raised(places.geometry.to_numpy(), [120.0, 0.0, -7.5]), crs=places.crs)
 
 
+@pytest.mark.slow
 def test_places_with_heights_are_the_same_places(
     town: Network, places: gpd.GeoDataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -337,7 +338,7 @@ ODD = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("n_values", [4, pytest.param(len(ODD), marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("n_values", [2, pytest.param(len(ODD), marks=pytest.mark.thorough)])
 def test_damaged_receipts_are_refused(town: Network, places: gpd.GeoDataFrame, n_values: int) -> None:
     """Anything in the place of anything, and nothing: replayed or refused, with an error of the library."""
     found = tl.snap(town, places)

@@ -51,7 +51,7 @@ MEANS = st.fixed_dictionaries(
 
 @settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(MEANS, st.integers(-120, 900), st.integers(0, 2**32 - 1))
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_realizable_times_equal_passengers_in_plain_python(
     tmp_path_factory: pytest.TempPathFactory, means: dict[str, Any], when: int, seed: int
 ) -> None:
@@ -397,14 +397,8 @@ def test_sizes(town: tl.Network, monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(tl.reliability(town, {MONDAY: town}, A_TO_C[0], opportunities=A_TO_C[1], **HOW)) == 1
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [
-        pytest.param("public_transport", marks=pytest.mark.slow),
-        pytest.param("driving+public_transport", marks=pytest.mark.thorough),
-        pytest.param("cycling+public_transport", marks=pytest.mark.thorough),
-    ],
-)
+@pytest.mark.thorough
+@pytest.mark.parametrize("kind", ["public_transport", "driving+public_transport", "cycling+public_transport"])
 def test_laws_of_a_city(porto_alegre: tl.Network, kind: str) -> None:
     """As planned, the three travel times are equal; with delays, nobody is faster than the fastest trip."""
     zones = tl.sample_points(kind="zones").to_crs(4326)

@@ -58,7 +58,7 @@ MEANS = st.fixed_dictionaries(
 
 @settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow], phases=[Phase.generate])
 @given(MEANS, st.integers(-120, 900), st.sampled_from([900, 1500, 3600]), st.booleans(), st.integers(0, 2**32 - 1))
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_areas_have_the_times_of_pairs_at_the_centres_of_cells(
     tmp_path_factory: pytest.TempPathFactory, means: dict[str, Any], when: int, limit: int, by_feed: bool, seed: int
 ) -> None:
@@ -285,6 +285,7 @@ def test_stops_that_only_live_updates_call_at(tmp_path: Path) -> None:
 # The call ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_days_executors_and_receipts(town: tl.Network, days: dict[dt.date, tl.Network]) -> None:
     away = gpd.GeoSeries.from_xy(*FRAME.to_lnglat([90_000.0], [0.0]), crs=4326, index=["away"])
     homes = pd.concat([CENTRE, away])

@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 import traveltime_lab as tl
-from tests.support.combinations import combined
+from tests.support.combinations import combined, first_of
 from tests.support.towns import ON_FOOT, town
 from tests.support.worlds import at, tables, world
 from traveltime_lab.errors import InputError, LimitError, ModeError, UnsupportedError
@@ -255,8 +255,15 @@ def test_opportunities_within_limits_are_those_of_the_table(means: str, limits: 
         assert (pd.isna(seconds) and len(times) < 2) or seconds == times[1]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("asked", [{"departure_time": MOMENT}, {"arrival_time": MOMENT, "window": 60}])
+@pytest.mark.parametrize(
+    "asked",
+    first_of(
+        1,
+        [{"departure_time": MOMENT}, {"arrival_time": MOMENT, "window": 60}],
+        mark=pytest.mark.thorough,
+        few=pytest.mark.slow,
+    ),
+)
 def test_blocks_of_many_points_have_their_own_emissions(asked: dict[str, Any]) -> None:
     network, places = tl.sample_network(), tl.sample_points()
     (west, south, east, north), rng = places.total_bounds, np.random.default_rng(1)

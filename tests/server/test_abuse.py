@@ -20,7 +20,7 @@ import pytest
 
 import traveltime_lab as tl
 from tests.support import worlds
-from tests.support.combinations import combined
+from tests.support.combinations import combined, first_of
 from tests.support.door import CENTRE, PAIR, TERMINAL, Door, assert_error, locations, matrix_search, ok, time_map_search
 from tests.support.logs import messages
 from tests.support.requests import RIGHT
@@ -228,7 +228,7 @@ LONG = {
 }
 
 
-@pytest.mark.parametrize("name", LONG)
+@pytest.mark.parametrize("name", first_of(2, LONG, mark=pytest.mark.slow))
 def test_work_ends_wherever_it_is(porto_alegre: tl.Network, name: str) -> None:
     """Whatever the look at which nobody waits any more, the search ends there."""
     path, request = LONG[name]

@@ -92,7 +92,7 @@ def test_all_faults_of_a_large_request(door: Door) -> None:
         assert_error(door("POST", "/v4/time-filter", body=broken.encode()), 400, 3)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_hundred_thousand(door: Door) -> None:
     rng = np.random.default_rng(0)
     n = 100_000

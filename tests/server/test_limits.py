@@ -115,6 +115,7 @@ def near_times(data: st.DataObject, everything: Found) -> int:
     return data.draw(st.sampled_from(times)) + data.draw(st.sampled_from([-1, 0, 1]))
 
 
+@pytest.mark.slow
 @few
 @given(st.sampled_from(sorted(DOORS)), MEANS, st.integers(0, len(PLACES) - 1), st.data())
 def test_reported_seconds_are_compared_with_the_limit(

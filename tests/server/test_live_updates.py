@@ -30,6 +30,7 @@ pytest.importorskip("starlette", reason="the extra 'server' is not installed")
 
 import traveltime_lab as tl
 from tests.support import ROOT, towns
+from tests.support.combinations import first_of
 from tests.support.door import PAIR, coords
 from tests.support.logs import messages
 from tests.support.worlds import at
@@ -295,7 +296,7 @@ def test_updates_that_cannot_be_applied(
     assert following.look()[0]["status"] == "ok" and following.delay == 180
 
 
-@pytest.mark.parametrize("guilty", [0, 1, 2])
+@pytest.mark.parametrize("guilty", first_of(1, [1, 0, 2], mark=pytest.mark.thorough))
 def test_one_source_of_several_cannot_be_applied(
     planned: tl.Network, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, guilty: int
 ) -> None:
@@ -459,6 +460,7 @@ def test_a_reload_keeps_the_updates(following: Following, file: Path, tmp_path: 
     assert following.delay == 60
 
 
+@pytest.mark.slow
 def test_former_networks_are_forgotten(following: Following, file: Path) -> None:
     import gc
 
@@ -857,7 +859,7 @@ def test_updates_are_there_from_the_beginning(planned: tl.Network, file: Path) -
         assert "updates" not in requests.get(f"{url}/metrics", timeout=30).text
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_load(planned: tl.Network, file: Path) -> None:
     """Each answer is that of one message."""
     now = int(time.time())

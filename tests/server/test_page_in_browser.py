@@ -385,7 +385,7 @@ def test_places_rings_and_files(url: Served, visit: Callable[..., Page], tmp_pat
     assert page.locator("#table thead th").count() == 4, "the attribution is on the map"
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_table_goes_with_its_network(porto_alegre: Network, helsinki: Network, visit: Callable[..., Page]) -> None:
     """And with its pins, of which one may be removed before the answer is there."""
     with serve({"porto_alegre": porto_alegre, "helsinki": helsinki}) as url:
@@ -488,6 +488,7 @@ def sign_in(page: Page, url: Served) -> None:
     page.locator("#controls").wait_for()
 
 
+@pytest.mark.slow
 def test_moments_and_points(url: Served, visit: Callable[..., Page]) -> None:
     page = visit(url, 800)
     moments: Callable[[str, str], str | None] = lambda local, zone: page.evaluate(  # noqa: E731

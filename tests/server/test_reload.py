@@ -23,6 +23,7 @@ import requests
 
 import traveltime_lab as tl
 from tests.support import ROOT, worlds
+from tests.support.combinations import first_of
 from tests.support.door import PAIR, coords
 from tests.support.logs import messages
 from traveltime_lab.server import reload as reloading
@@ -93,6 +94,7 @@ def exchanged_under_load(url: Served, networks: list[tl.Network], n_exchanges: i
     return counts
 
 
+@pytest.mark.slow
 def test_reload_under_load(streets: dict[str, tl.Network]) -> None:
     with serve({"here": streets["short"]}, credentials=[PAIR]) as url:
         (short,) = metres(url)
@@ -135,6 +137,7 @@ def test_a_request_keeps_the_networks_that_it_began_with(
         assert metres(url) != {short}
 
 
+@pytest.mark.slow
 def test_the_former_network_is_forgotten(streets: dict[str, tl.Network]) -> None:
     former = street(100.0)
     with serve({"here": former}, credentials=[PAIR]) as url:
@@ -335,8 +338,7 @@ def test_hangup_reloads_and_the_end_of_a_terminal_ends(
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="no SIGHUP")
-@pytest.mark.parametrize("way", ["SIGHUP", "watch"])
-@pytest.mark.slow
+@pytest.mark.parametrize("way", first_of(1, ["SIGHUP", "watch"], mark=pytest.mark.thorough, few=pytest.mark.slow))
 def test_the_command_reloads(way: str, saved: Path) -> None:
     command = [sys.executable, "-m", "traveltime_lab", "serve", str(saved), "--port", "0", "--credentials", "a:b"]
     more = ["--watch", "0.05"] if way == "watch" else []

@@ -179,14 +179,22 @@ def test_networks_that_do_not_know_are_refused() -> None:
         seconds(network, (0, 0), (100, 0), avoid=["unlit"])
 
 
-@pytest.mark.parametrize("words", [("unlit",), ("unpaved",), EVERY])
-@pytest.mark.parametrize("town", ["porto_alegre", "helsinki"])
-@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("town", "words"),
+    [
+        pytest.param(
+            town, words, marks=pytest.mark.slow if (town, words) == ("helsinki", EVERY) else pytest.mark.thorough
+        )
+        for town in ("porto_alegre", "helsinki")
+        for words in (("unlit",), ("unpaved",), EVERY)
+    ],
+)
 def test_times_equal_networkx_in_cities(request: pytest.FixtureRequest, town: str, words: tuple[str, ...]) -> None:
     """320 pairs each, in both directions and with each engine."""
     compare_with_networkx(request.getfixturevalue(town), {"type": "walking", "avoid": words}, 8, 40, 3)
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(towns(), st.sampled_from([("unlit",), ("unpaved",), EVERY]), st.sampled_from([None, "lenient"]),
        st.integers(0, 2**31))  # fmt: skip

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
 import traveltime_lab as tl
+from tests.support.combinations import combined, first_of
 from tests.support.oracles import StreetOracle, random_points, simple_oracle
 from tests.support.oracles_snapping import SnapOracle, times_ms
 from tests.support.worlds import at, towns, with_slopes, world
@@ -80,6 +81,7 @@ def test_times_equal_networkx_on_random_towns(network, mode, seed, moment):
     compare_with_networkx(network, mode, 5, 8, seed, moment, by_hand=True)
 
 
+@pytest.mark.slow
 @settings(quick, max_examples=8)
 @given(
     towns(),
@@ -100,7 +102,7 @@ def test_times_equal_networkx_in_helsinki(helsinki, mode):
 
 
 @pytest.mark.parametrize("mode", ["cycling", "driving"])
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_times_equal_networkx_in_porto_alegre(porto_alegre, mode):
     compare_with_networkx(porto_alegre, mode, 2, 40, 1)
 
@@ -272,8 +274,9 @@ def test_few_rows_are_read_from_positions_as_from_ports(helsinki, monkeypatch, m
     assert_frame_equal(*answers[1:])
 
 
-@pytest.mark.parametrize("mode", ["walking", "driving"])
-@pytest.mark.parametrize("backward", [False, True])
+@pytest.mark.parametrize(
+    ("mode", "backward"), combined(["walking", "driving"], [False, True], mark=pytest.mark.thorough)
+)
 def test_more_time_never_shrinks_a_shape(helsinki, mode, backward):
     origins = gpd.GeoSeries.from_xy(*random_points(helsinki, 3, 4), crs="EPSG:4326")
     moment = {"arrival_time": "2026-03-02T08:00:00Z"} if backward else {}
@@ -314,7 +317,7 @@ def test_rings_run_as_the_rfc_says_and_stay_out_of_the_water(helsinki):
     assert covered.sum() > dry.sum()
 
 
-@pytest.mark.parametrize("mode", ["walking", "driving"])
+@pytest.mark.parametrize("mode", first_of(1, ["walking", "driving"], mark=pytest.mark.thorough))
 def test_shapes_agree_with_time_filter(helsinki, mode):
     origins = gpd.GeoSeries.from_xy(*random_points(helsinki, 3, 2), crs="EPSG:4326")
     for detail, least in (("medium", 0.98), ("highest", 0.992)):

@@ -429,6 +429,7 @@ def test_a_crossing_above_the_level_is_not_passed_but_reached() -> None:
     assert minutes(with_signals, south, north, 1) > 40
 
 
+@pytest.mark.slow
 def test_calm_streets_are_no_islands() -> None:
     """A point beside a calm street stays there, and no answer is faster, or lost, where more stress is accepted."""
     network = tl.sample_network()
@@ -452,6 +453,7 @@ def test_calm_streets_are_no_islands() -> None:
     assert np.isnan(found[1]).sum() > np.isnan(found[2]).sum()
 
 
+@pytest.mark.slow
 def test_closing_a_street_above_the_level_changes_nothing() -> None:
     """Points do not move to a street that is closed, and that could not be used before."""
     network = tl.sample_network()

@@ -63,7 +63,7 @@ class Kind:
     case : callable
         Makes a case in the current folder, and reads it.
     cost : int
-        How many times as long as others a case takes; the ordinary and slow tests try fewer of them in proportion.
+        How many times as long as others a case takes; the ordinary and thorough tests try fewer of them in proportion.
     """
 
     name: str

@@ -16,6 +16,7 @@ import pandas as pd
 import pytest
 
 import traveltime_lab as tl
+from tests.support.combinations import first_of
 from tests.support.feeds import feed
 from tests.support.oracles_headways import Line, World, random_world
 from tests.support.towns import ON_FOOT, clock, timetable
@@ -97,7 +98,7 @@ def firsts_of(world: World, timetable: Timetable, draw: Draw) -> list[int]:
 
 
 class TestAverage:
-    @pytest.mark.parametrize("most_rides", [1, 2, None])
+    @pytest.mark.parametrize("most_rides", first_of(1, [None, 1, 2], mark=pytest.mark.thorough))
     def test_equals_trying_all_boardings(self, tmp_path: Path, most_rides: int | None) -> None:
         n_reached = 0
         for seed in SEEDS:
@@ -120,6 +121,7 @@ class TestAverage:
                     n_reached += len(within)
         assert n_reached > 300
 
+    @pytest.mark.slow
     def test_departures_and_arrivals_are_dual(self, tmp_path: Path) -> None:
         options, n_pairs = TransitOptions(4 * 3_600_000), 0
         for seed in SEEDS:
@@ -140,7 +142,7 @@ class TestAverage:
                 n_pairs += 1
         assert n_pairs > 180
 
-    @pytest.mark.parametrize("is_arrival", [False, True])
+    @pytest.mark.parametrize("is_arrival", first_of(1, [False, True], mark=pytest.mark.thorough))
     def test_legs_lead_there_in_time(self, tmp_path: Path, is_arrival: bool) -> None:
         options, n_legs = TransitOptions(4 * 3_600_000), 0
         for seed in SEEDS:
@@ -275,6 +277,7 @@ def monte_carlo(network: tl.Network, n_oracle: int, n_draws: int) -> None:
         assert abs(row["share"] - p) <= 4 * math.sqrt(p * (1 - p) * (1 / n_draws + 1 / n_oracle)) + 1 / n_draws
 
 
+@pytest.mark.slow
 def test_percentiles_within_the_error_of_the_draws(street: tl.Network) -> None:
     monte_carlo(street, 10_000, 200)
 
@@ -309,7 +312,7 @@ class TestDoors:
 
     HOMES, PLACES = at((0, 0), (300, 0), (3800, 0)), at((4000, 0), (4300, 0), (9000, 0), (8500, 0))
 
-    @pytest.mark.parametrize("arrive", [False, True])
+    @pytest.mark.parametrize("arrive", first_of(1, [False, True], mark=pytest.mark.thorough))
     def test_percentiles_are_over_draws_and_departures(self, tmp_path: Path, street: tl.Network, arrive: bool) -> None:
         """A sample is a departure in the timetable of a draw, with exact times."""
         how = {"arrival_time" if arrive else "departure_time": MOMENT}

@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import traveltime_lab as tl
+from tests.support.combinations import first_of
 from tests.support.feeds import posix
 from tests.support.towns import MEANS, ON_FOOT, STOPS, TRIPS, clock, timetable, town, towns
 from tests.support.worlds import FRAME, at, tables
@@ -191,6 +192,7 @@ def test_distances_in_random_towns(
     assert_distances_are_those_of_routes(network, origins, destinations, **how)
 
 
+@pytest.mark.slow
 def test_the_last_millisecond_of_a_limit_has_a_distance(tmp_path: Path) -> None:
     """A ride of 300 s, and places a millisecond apart around those where the walk after it is too long by one."""
     network = town(tmp_path)
@@ -266,7 +268,7 @@ def test_distances_in_cities(city: tuple[str, tl.Network]) -> None:
     assert n_reached > 40
 
 
-@pytest.mark.parametrize("is_origin", [False, True])
+@pytest.mark.parametrize("is_origin", first_of(1, [False, True], mark=pytest.mark.thorough))
 def test_the_best_link_is_that_of_all_links(porto_alegre: tl.Network, is_origin: bool) -> None:
     query = ask(porto_alegre, "public_transport", "2019-05-14T08:00", None, None, limit=1800).transit
     assert query is not None

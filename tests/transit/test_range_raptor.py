@@ -196,6 +196,7 @@ def test_windows_equal_their_departures_one_by_one(
     np.testing.assert_allclose(table["share"].to_numpy(), np.isfinite(minutes).mean(axis=0), rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_forms_agree(porto_alegre: tl.Network) -> None:
     network = porto_alegre
     origins, destinations = (

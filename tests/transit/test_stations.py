@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import traveltime_lab as tl
+from tests.support.combinations import first_of
 from tests.support.feeds import feed, posix
 from tests.support.oracles_stations import StationFeed, StationOracle
 from tests.support.towns import ON_FOOT, clock, towns
@@ -227,6 +228,7 @@ def test_transfers_inside(tmp_path: Path) -> None:
     assert change(None, "link gate", transfers=f"{rule}p2,p1,2,10") is None
 
 
+@pytest.mark.slow
 def test_explain_names_what_is_in_the_way(tmp_path: Path) -> None:
     def explained(network: tl.Network, **how: Any) -> tl.Explanation:
         means = {"type": "train", "direct_walking_time": 0, **how}
@@ -578,7 +580,7 @@ def test_closed_elevators_are_no_border_of_the_extract(tmp_path: Path) -> None:
     assert found == [False] * 4
 
 
-@pytest.mark.parametrize("is_first", [True, False])
+@pytest.mark.parametrize("is_first", first_of(1, [True, False], mark=pytest.mark.thorough))
 def test_explain_tells_feeds_with_the_same_ids_apart(is_first: bool, tmp_path: Path) -> None:
     # The trips of the one feed are over when the other's leave, and wheelchairs are not known there.
     (tmp_path / "other").mkdir()

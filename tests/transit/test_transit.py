@@ -246,6 +246,7 @@ class TestLimitsOfWalks:
         assert self.ask(town, 2500, direct_walking_time=0) == (600 + 200 + 500, False)
         assert self.ask(town, 0, direct_walking_time=0) == (0, True)
 
+    @pytest.mark.slow
     def test_longer_walks_never_take_longer(self, town: tl.Network) -> None:
         for end in (400, 2500, 6000):
             for name in ("transfer_walking_time", "direct_walking_time"):

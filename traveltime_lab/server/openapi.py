@@ -4,6 +4,7 @@ Description of the service: an OpenAPI document, and a page generated from it th
 
 from __future__ import annotations
 
+import functools
 import html
 import json
 from typing import Any, Final
@@ -48,13 +49,7 @@ _HEADERS: Final = {
 def describe(place: tuple[float, float] = examples.SOMEWHERE) -> dict[str, Any]:
     """Return the OpenAPI document, with examples around a place (longitude, latitude)."""
     bodies, queries = examples.bodies(place), examples.queries(place)
-    requests = [e.request for e in ENDPOINTS if e.method == "POST"]
-    results = [getattr(responses, e.result) for e in ENDPOINTS]
-    kinds = list(dict.fromkeys([*requests, *results, *_SHAPES.values(), ErrorBody]))
-    references, components = msgspec.json.schema_components(kinds, schema_hook=_schema_of, ref_template=_REF)
-    for schema in components.values():
-        _without_misplaced(schema)
-    reference_of = dict(zip(kinds, references, strict=True))
+    reference_of, components = _schemas()
     paths: dict[str, Any] = {}
     for endpoint in ENDPOINTS:
         operation = _operation(endpoint, reference_of)
@@ -88,6 +83,18 @@ def describe(place: tuple[float, float] = examples.SOMEWHERE) -> dict[str, Any]:
             },
         },
     }
+
+
+@functools.cache
+def _schemas() -> tuple[dict[Any, Any], dict[str, Any]]:
+    """Return the reference of each kind of body, and the schemas by name, which all documents of a process share."""
+    requests = [e.request for e in ENDPOINTS if e.method == "POST"]
+    results = [getattr(responses, e.result) for e in ENDPOINTS]
+    kinds = list(dict.fromkeys([*requests, *results, *_SHAPES.values(), ErrorBody]))
+    references, components = msgspec.json.schema_components(kinds, schema_hook=_schema_of, ref_template=_REF)
+    for schema in components.values():
+        _without_misplaced(schema)
+    return dict(zip(kinds, references, strict=True)), components
 
 
 def _without_misplaced(schema: dict[str, Any]) -> None:
