@@ -289,6 +289,7 @@ OPENERS = {
     "network/checked.py": "modules of this package",
     "network/checksums.py": "a file that it has written",
     "network/sample.py": "parts of other packages",
+    "network/unfinished.py": "files that it has written",
     "readers/osm/cut.py": "temporary files",
     "readers/osm/extract.py": "temporary files",
     "readers/osm/versions.py": "temporary files",

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from traveltime_lab._arrays import Int32Array, Int64Array, rows_of, take_rows
+from traveltime_lab._arrays import FloatArray, Int32Array, Int64Array, rows_of, take_rows
 from traveltime_lab.kernels.lanes import LANES
 from traveltime_lab.kernels.records import Arcs, Ports
 from traveltime_lab.kernels.street import contraction as kernel
@@ -30,6 +30,7 @@ from traveltime_lab.runtime.memo import Derived
 from traveltime_lab.runtime.threads import map_ahead, row_blocks, side_by_side
 from traveltime_lab.settings import settings
 from traveltime_lab.streets.graph import RoadGraph, Topology
+from traveltime_lab.streets.junctions import interleave
 from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.streets.links import LinkedPoints, by_edge
 from traveltime_lab.streets.workspaces import climbs, marks, streams
@@ -123,7 +124,7 @@ def _rank(streets: StreetLayer, topology: Topology) -> Int32Array:
     if (topology.state_edge >= 0).all():
         order = _order_of_directed_edges(streets, topology)
     else:
-        order = _order_of_nodes(streets, *_neighbours(topology))
+        order = _order_of_states(streets, topology)
     rank = np.empty(order.size, np.int32)
     rank[order] = np.arange(order.size, dtype=np.int32)
     logger.info("ordered states=%d seconds=%.2f", topology.n_states, time.perf_counter() - begin)
@@ -138,12 +139,13 @@ def _neighbours(topology: Topology) -> tuple[Int32Array, Int32Array]:
     return indptr, indices
 
 
-def _order_of_nodes(streets: StreetLayer, indptr: Int32Array, indices: Int32Array) -> Int32Array:
-    """Return the order of states that are nodes."""
+def _order_of_states(streets: StreetLayer, topology: Topology) -> Int32Array:
+    """Return the order of states that are nodes, of which some may have several."""
+    indptr, indices = _neighbours(topology)
     # Contract dead ends and states with two neighbours first: a third of the states, in very little time.
     left, degree = indices.copy(), np.empty(indptr.size - 1, np.int32)
     peeled = dissection.peel(indptr, left, degree)
-    lines = _lines(streets, np.flatnonzero(degree >= 0))
+    lines = _lines(np.flatnonzero(degree >= 0), *_places(streets, topology))
     dissection.dissect(dissection.Graph(indptr, left, degree), lines, side_by_side, settings.threads)
     return np.concatenate([peeled, lines[0]])
 
@@ -157,20 +159,42 @@ def _order_of_directed_edges(streets: StreetLayer, topology: Topology) -> Int32A
     n_nodes = tables.node_lng.size
     peeled, kept = edge_dissection.peel(tails, heads, n_states, n_nodes)
     left = edge_dissection.streets_of(tails[kept], heads[kept], n_states[kept], n_nodes)
-    lines = _lines(streets, np.flatnonzero(left.degree))
+    lines = _lines(np.flatnonzero(left.degree), *streets.frame.to_xy(tables.node_lng, tables.node_lat))
     order = used[np.concatenate([peeled, kept[edge_dissection.dissect(left, lines, side_by_side, settings.threads)]])]
     place = np.empty(tables.edge_from.size, np.int32)
     place[order] = np.arange(order.size, dtype=np.int32)
     return np.argsort(place[edge_of], kind="stable").astype(np.int32)
 
 
-def _lines(streets: StreetLayer, nodes: Int64Array) -> Int32Array:
-    """Return some nodes, sorted along each of four compass directions; int32 array of shape (4, n)."""
-    x, y = streets.frame.to_xy(streets.tables.node_lng[nodes], streets.tables.node_lat[nodes])
-    lines = np.empty((4, nodes.size), np.int32)
+def _lines(vertices: Int64Array, x: FloatArray, y: FloatArray) -> Int32Array:
+    """Return some vertices, sorted along each of four compass directions; int32 array of shape (4, n)."""
+    x, y = x[vertices], y[vertices]
+    lines = np.empty((4, vertices.size), np.int32)
     for line, along in zip(lines, (x, y, x + y, x - y), strict=True):
-        line[:] = nodes[np.argsort(along, kind="stable")]
+        line[:] = vertices[np.argsort(along, kind="stable")]
     return lines
+
+
+def _places(streets: StreetLayer, topology: Topology) -> tuple[FloatArray, FloatArray]:
+    """
+    Return the positions of states: those of their nodes, or the middles of directed edges.
+
+    Returns
+    -------
+    x, y : float64 arrays of shape (n_states,), m
+    """
+    tables = streets.tables
+    tail = interleave(tables.edge_from, tables.edge_to)
+    # The position of a state without arcs is arbitrary.
+    first = np.zeros(topology.n_states, np.int32)
+    first[topology.indices] = tail[topology.arc_edge ^ 1]
+    first[np.repeat(np.arange(topology.n_states, dtype=np.int32), np.diff(topology.indptr))] = tail[topology.arc_edge]
+    second = first.copy()
+    of_edges = topology.state_edge >= 0
+    first[of_edges] = tail[topology.state_edge[of_edges]]
+    second[of_edges] = tail[topology.state_edge[of_edges] ^ 1]
+    x, y = streets.frame.to_xy(tables.node_lng, tables.node_lat)
+    return (x[first] + x[second]) / 2.0, (y[first] + y[second]) / 2.0
 
 
 def _customize(streets: StreetLayer, graph: RoadGraph) -> Hierarchy:
