@@ -88,9 +88,12 @@ def test_every_step_may_be_the_last(plain: Path, whole: bytes, tmp_path: Path, m
     assert n_calls > 5
     assert network.prepared == TYPES
     assert network.save(tmp_path / "city.network").read_bytes() == whole
-    (tmp_path / "parts" / "notes.txt").touch()
+    others = {"index.json", "notes.txt", "speeds.npy"}
+    for name in others:
+        (folder / name).touch()
+    tl.load_network(tmp_path / "city.network").prepare("cycling", folder=folder)
     unfinished.remove(folder)
-    assert [path.name for path in folder.iterdir()] == ["notes.txt"]
+    assert {path.name for path in folder.iterdir()} == others, "files of others stay"
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system has no signal that ends a process at once")
@@ -126,7 +129,7 @@ def test_folders_that_cannot_be_used(plain: Path, whole: bytes, tmp_path: Path, 
     """What they have is computed again, and their files are replaced."""
     folder = tmp_path / "parts"
     tl.load_network(plain).prepare("walking", folder=folder)
-    index = folder / "index.json"
+    index = folder / unfinished._INDEX
     header = json.loads(index.read_bytes())
     arrays = sorted(folder.glob("*.npy"), key=lambda path: path.stat().st_size)
     if fault in ("version", "network"):

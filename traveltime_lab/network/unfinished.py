@@ -1,9 +1,9 @@
 """
 Keep what has been prepared of a network in a folder, so that preparing resumes after an interruption.
 
-Each array is a file in NumPy's format, whose name is a digest of its content. ``index.json`` describes the values, as
-the header of a saved network does (`traveltime_lab.network.prepared_file`). It is replaced when the arrays of further
-values are complete, so that it never names an array that is not. Values of other networks or versions are not used.
+Each array is a file in NumPy's format, whose name is a digest of its content. An index describes the values, as the
+header of a saved network does (`traveltime_lab.network.prepared_file`). It is replaced when the arrays of further
+values are complete, so that it never names an array that is not. Values of other networks or versions are deleted.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ from traveltime_lab.transit.layer import TransitLayer
 
 logger = logging.getLogger(__name__)
 
-_INDEX: Final = "index.json"
+#: A name that no other program gives a file in the folder.
+_INDEX: Final = "traveltime_lab_unfinished.json"
 #: Names of the files of arrays, complete or not.
 _ARRAY: Final = re.compile(r"[0-9a-f]{32}(\.npy|-\d+\.part)")
 #: Errors of an index, or of files of arrays, that are damaged.
