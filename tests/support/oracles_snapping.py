@@ -35,7 +35,8 @@ class SnapOracle:
         if oracle.base == "driving":
             on_foot = StreetOracle(network, "walking")
             self.usable &= {d // 2 for d in on_foot.traversal}
-        self._find_main()
+        self.can_leave, self.can_arrive = both_ways(oracle)
+        self.main = self.can_leave & self.can_arrive
         self.edges: list[int] = []
         self.start: list[float] = []
         self.span: list[float] = []
@@ -54,35 +55,6 @@ class SnapOracle:
                 self.span.append(length / total)
                 lines.append((x[i], y[i], x[i + 1], y[i + 1]))
         self.lines = np.array(lines).reshape(-1, 4)
-
-    def _find_main(self) -> None:
-        """Find the edges that can be left for, and reached from, the main network."""
-        # Calm and step-free streets are on an island if they would be one for everybody.
-        oracle, graph = self.oracle.everywhere or self.oracle, nx.DiGraph()
-        if oracle.base == "driving":
-            graph = oracle.graph
-            leaves = {d: [state for state, _ in oracle.successors(oracle.plain(d))] for d in oracle.traversal}
-            enters = {d: oracle.states_of[d] for d in oracle.traversal}
-        else:
-            graph.add_edges_from((oracle.junction(d), oracle.junction(d ^ 1)) for d in oracle.traversal)
-            leaves = {d: [oracle.junction(d ^ 1)] for d in oracle.traversal}
-            enters = {d: [oracle.junction(d)] for d in oracle.traversal}
-
-        def size(part: set[Any]) -> int:
-            if oracle.base == "driving":
-                is_cycle = len(part) > 1 or any(graph.has_edge(state, state) for state in part)
-                return len({oracle.way[state[0]] for state in part}) if is_cycle else 0
-            return max(1, len(part - oracle.inner))
-
-        parts = [set(part) for part in nx.strongly_connected_components(graph)]
-        least = min(MINIMUM_REACHABILITY, max([1, *map(size, parts)]))
-        main = {state for part in parts if size(part) >= least for state in part if graph.degree(state)}
-        from_main, to_main = _reached(graph, main), _reached(graph.reverse(), main)
-        self.can_leave = {d // 2 for d, states in leaves.items() if to_main & set(states)}
-        self.can_arrive = {d // 2 for d, states in enters.items() if from_main & set(states)}
-        used = {d // 2 for d in self.oracle.traversal}
-        self.can_leave, self.can_arrive = self.can_leave & used, self.can_arrive & used
-        self.main = self.can_leave & self.can_arrive
 
     def places(self, x: float, y: float, k: float, edges: set[int]) -> list[Place]:
         """Return edge, position and distance of the nearest street of some, and of all that are as near."""
@@ -138,9 +110,39 @@ class SnapOracle:
         return Snaps(*every, status, np.asarray(lng), np.asarray(lat), arrays)
 
 
+def both_ways(oracle: StreetOracle) -> tuple[set[int], set[int]]:
+    """Return the edges from which a trip can get to the main network, and those on which one from there can end."""
+    # Calm and step-free streets are on an island if they would be one for everybody.
+    used, oracle, graph = {d // 2 for d in oracle.traversal}, oracle.everywhere or oracle, nx.DiGraph()
+    if oracle.base == "driving":
+        graph = oracle.graph
+        leaves = {d: [state for state, _ in oracle.successors(oracle.plain(d))] for d in oracle.traversal}
+        enters = {d: oracle.states_of[d] for d in oracle.traversal}
+    else:
+        graph.add_edges_from((oracle.junction(d), oracle.junction(d ^ 1)) for d in oracle.traversal)
+        leaves = {d: [oracle.junction(d ^ 1)] for d in oracle.traversal}
+        enters = {d: [oracle.junction(d)] for d in oracle.traversal}
+
+    def size(part: set[Any]) -> int:
+        if oracle.base == "driving":
+            is_cycle = len(part) > 1 or any(graph.has_edge(state, state) for state in part)
+            return len({oracle.way[state[0]] for state in part}) if is_cycle else 0
+        return max(1, len(part - oracle.inner))
+
+    parts = [set(part) for part in nx.strongly_connected_components(graph)]
+    least = min(MINIMUM_REACHABILITY, max([1, *map(size, parts)]))
+    main = {state for part in parts if size(part) >= least for state in part if graph.degree(state)}
+    from_main, to_main = _reached(graph, main), _reached(graph.reverse(), main)
+    can_leave = {d // 2 for d, states in leaves.items() if to_main & set(states)}
+    can_arrive = {d // 2 for d, states in enters.items() if from_main & set(states)}
+    return can_leave & used, can_arrive & used
+
+
 def times_ms(oracle: StreetOracle, starts: tuple[Snaps, Snaps], ends: tuple[Snaps, Snaps]) -> list[list[int | None]]:
     """
     Return milliseconds between points: 0 within a centimetre, along an island if there is a way there.
+
+    A way is along an island if one cannot leave the streets where it begins, or come from elsewhere to where it ends.
 
     Parameters
     ----------
@@ -149,18 +151,32 @@ def times_ms(oracle: StreetOracle, starts: tuple[Snaps, Snaps], ends: tuple[Snap
         Places for most trips, and on islands.
     """
     (usual, away), (goals, far) = starts, ends
+    has_both = (away.edge >= 0).any() and (far.edge >= 0).any()
+    can_leave, can_arrive = both_ways(oracle) if has_both else (set[int](), set[int]())
+    stays, is_cut_off = _apart(away, can_leave), _apart(far, can_arrive)
     frame, rows = oracle.network.frame, []
     x, y = frame.to_xy(usual.lng, usual.lat)
     to_x, to_y = frame.to_xy(goals.lng, goals.lat)
     for i in range(len(usual)):
         plain, along = oracle.times_ms(usual, i, goals), oracle.times_ms(away, i, far)
-        row = [ms if there is None else there for ms, there in zip(plain, along, strict=True)]
+        row = [
+            there if there is not None and (stays[i] or is_cut_off[j]) else ms
+            for j, (ms, there) in enumerate(zip(plain, along, strict=True))
+        ]
         for j in range(len(goals)):
             apart = math.hypot((to_x[j] - x[i]) * float(frame.shrink(y[i : i + 1])[0]), to_y[j] - y[i])
             if usual.edge[i] >= 0 and goals.edge[j] >= 0 and apart <= CENTIMETRE:
                 row[j] = 0
         rows.append(row)
     return rows
+
+
+def _apart(snaps: Snaps, edges: set[int]) -> list[bool]:
+    """Return whether no place of each point is on one of some edges."""
+    if snaps.places is None:
+        return [edge not in edges for edge in snaps.edge.tolist()]
+    indptr, edge = snaps.places.indptr.tolist(), snaps.places.edge.tolist()
+    return [not edges & {*edge[indptr[i] : indptr[i + 1]]} for i in range(len(snaps))]
 
 
 def _reached(graph: nx.DiGraph, starts: set[Any]) -> set[Any]:
