@@ -1,8 +1,8 @@
 """
 Make timetables of any size: the feeds of real cities, many times, joined by long-distance lines.
 
-    python benchmarks/tiled_timetable.py DATA /tmp/national --stop-times 50e6
-    python benchmarks/tiled_timetable.py DATA /tmp/national --stop-times 5e6 --measure --no-write
+    python benchmarks/tiled_timetable.py DATA folder --stop-times 50e6
+    python benchmarks/tiled_timetable.py DATA folder --stop-times 5e6 --measure --no-write
 
 The first form writes one GTFS feed, ``gtfs.zip``, and its streets, ``streets.npz``. The cities are those of `CITIES`,
 in turn, with a part of New York after every third turn, until the feed has as many stop times as requested. With 50

@@ -98,6 +98,19 @@ def test_demo_map_in_a_browser(helsinki: Network, tmp_path: Path) -> None:
     assert not faults
 
 
+def test_a_build_that_cannot_be_prepared_leaves_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source, out = tmp_path / "path.osm", tmp_path / "path.network"
+    source.write_text(
+        '<osm version="0.6"><node id="1" lat="60.17" lon="24.94"/><node id="2" lat="60.171" lon="24.94"/>'
+        '<way id="1"><nd ref="1"/><nd ref="2"/><tag k="highway" v="footway"/></way></osm>'
+    )
+    assert cli.main(["build", str(source), str(out), "--prepare", "walking", "driving"]) == 1
+    assert "no street of the network is open" in capsys.readouterr().err
+    assert {*tmp_path.iterdir()} == {source}
+    assert cli.main(["build", str(source), str(out), "--prepare", "walking"]) == 0
+    assert {*tmp_path.iterdir()} == {source, out}
+
+
 def test_build_and_info(helsinki: Network, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = tl.sample_files("helsinki")["streets"]
     out = tmp_path / "helsinki.network"

@@ -372,9 +372,14 @@ def _build(options: argparse.Namespace) -> None:
     # The changed network; streets that changes add have slopes, too. After an interruption it resumes.
     folder = options.out.with_name(f"{options.out.name}.unfinished")
     if prepared_for:
-        with shown(sys.stderr.isatty(), 1, "Preparing the network", "", is_share=True) as advance:
-            network.prepare(*prepared_for, folder=folder)
-            advance(1)
+        try:
+            with shown(sys.stderr.isatty(), 1, "Preparing the network", "", is_share=True) as advance:
+                network.prepare(*prepared_for, folder=folder)
+                advance(1)
+        except tl.ModeError:
+            # It would end here again.
+            remove(folder)
+            raise
     print(network.report())
     print(f"\nSaved: {network.save(options.out).resolve()}")
     remove(folder)

@@ -49,8 +49,8 @@ class Settings:
     Attributes
     ----------
     cache_folder : Path
-        Folder in which sample networks are cached. By default the environment variable ``TRAVELTIME_LAB_CACHE``, or the
-        user's cache folder. It is created when the first file is written.
+        Folder of cached sample networks, and of marks of networks that have been checked. By default the environment
+        variable ``TRAVELTIME_LAB_CACHE``, or the user's cache folder. It is created when the first file is written.
     threads : int
         Number of threads of a search, at least 1. By default the number of cores that this process may use.
     progress : bool

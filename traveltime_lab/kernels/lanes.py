@@ -50,7 +50,6 @@ def _relax(typing_context: Any, labels: Any, row: Any, tails: Any, lengths: Any,
         rows, tail_of, length_of = (
             context.make_array(signature.args[i])(context, builder, arguments[i]).data for i in (0, 2, 3)
         )
-        first = builder.sext(arguments[4], number) if arguments[4].type.width < number.width else arguments[4]
 
         def address(index: Any) -> Any:
             return builder.bitcast(builder.gep(rows, [builder.mul(index, number(LANES))]), vector.as_pointer())
@@ -73,7 +72,7 @@ def _relax(typing_context: Any, labels: Any, row: Any, tails: Any, lengths: Any,
         onward = builder.add(other, in_all)
         improved = builder.select(builder.icmp_signed("<", onward, best), onward, best)
         following = builder.add(entry, number(1))
-        for value, start, more in ((entry, first, following), (best, unimproved, improved)):
+        for value, start, more in ((entry, arguments[4], following), (best, unimproved, improved)):
             value.add_incoming(start, before)
             value.add_incoming(more, body)
         builder.branch(test)

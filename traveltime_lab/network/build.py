@@ -365,7 +365,7 @@ def load_network(path: str | os.PathLike[str], *, verify: bool = True) -> Networ
         deleted while the network is in use. With False the file is mapped into memory instead: it loads sooner and
         several processes share its memory, but damage goes unnoticed, and a file that is overwritten or truncated in
         place changes results or ends the process. (`Network.save` never does that: it writes a new file and renames
-        it.)
+        it.) All of the file is read once, to check that its content makes sense, and again when it has changed.
 
     Returns
     -------

@@ -28,7 +28,7 @@ from traveltime_lab.kernels.compiled import kernel
 from traveltime_lab.kernels.street.dissection import divide, in_parts
 
 #: More than any cut.
-_MANY = np.int64(1) << 40
+_MOST = np.int64(1) << 40
 
 
 class Streets(NamedTuple):
@@ -66,6 +66,18 @@ class Work(NamedTuple):
 
 
 @kernel
+def _starts(tails, heads, n_nodes):
+    """Return where the edges of each node begin, if each edge is listed at both ends; int32 array."""
+    indptr = np.zeros(n_nodes + 1, np.int32)
+    for e in range(tails.size):
+        indptr[tails[e] + 1] += 1
+        indptr[heads[e] + 1] += 1
+    for v in range(n_nodes):
+        indptr[v + 1] += indptr[v]
+    return indptr
+
+
+@kernel
 def peel(tails, heads, capacity, n_nodes):
     """
     Remove dead ends, and join the edges at nodes that have two.
@@ -84,12 +96,7 @@ def peel(tails, heads, capacity, n_nodes):
         Edges that are contracted first, in this order, and those that remain.
     """
     m = tails.size
-    indptr = np.zeros(n_nodes + 1, np.int32)
-    for e in range(m):
-        indptr[tails[e] + 1] += 1
-        indptr[heads[e] + 1] += 1
-    for v in range(n_nodes):
-        indptr[v + 1] += indptr[v]
+    indptr = _starts(tails, heads, n_nodes)
     edges = np.empty(2 * m, np.int32)
     degree = np.zeros(n_nodes, np.int32)
     peeled, n_peeled = np.empty(m, np.int32), 0
@@ -172,12 +179,7 @@ def streets_of(tails, heads, capacity, n_nodes):
     Streets
     """
     m = tails.size
-    indptr = np.zeros(n_nodes + 1, np.int32)
-    for e in range(m):
-        indptr[tails[e] + 1] += 1
-        indptr[heads[e] + 1] += 1
-    for v in range(n_nodes):
-        indptr[v + 1] += indptr[v]
+    indptr = _starts(tails, heads, n_nodes)
     degree = np.zeros(n_nodes, np.int32)
     others, directed, both = np.empty(2 * m, np.int32), np.empty(2 * m, np.int32), np.empty(2 * m, np.int32)
     for d in range(2 * m):
@@ -301,7 +303,7 @@ def cut(streets, work, lines, begin, end, before, order, stamp):
     if size == 2:
         side[lines[0, begin]], side[lines[0, begin + 1]] = 0, 1
     else:
-        quarter, best = max(1, size // 4), _MANY
+        quarter, best = max(1, size // 4), _MOST
         for direction in range(lines.shape[0]):
             line = lines[direction, begin:end]
             for i in range(size):
