@@ -19,7 +19,8 @@ from tests.support.worlds import at, world
 from traveltime_lab.kernels.records import Ports
 from traveltime_lab.kernels.street import contraction as kernel
 from traveltime_lab.kernels.street import customization, dissection, edge_dissection, sweeps
-from traveltime_lab.kernels.unreached import UNREACHED
+from traveltime_lab.kernels.street import k_nearest as nearest_kernels
+from traveltime_lab.kernels.unreached import NO_PLACE, UNREACHED
 from traveltime_lab.modes.snapping import Snapping, as_snapping
 from traveltime_lab.modes.transportation import as_transportation
 from traveltime_lab.network.network import Network
@@ -117,7 +118,8 @@ def test_parts_of_a_hierarchy_do_not_change_it(
                 np.testing.assert_array_equal(one, other)
     # All vertices above a vertex of a part are in that part, or above all parts.
     n_parts = 2 * n_threads
-    part_of = customization.divide(made.up_indptr, made.up_heads, n_parts)
+    work = np.square(np.diff(made.up_indptr), dtype=float)
+    part_of = customization.divide(made.parent, work, n_parts)
     low = np.repeat(np.arange(part_of.size), np.diff(made.up_indptr))
     above = part_of[made.up_heads]
     assert ((above == part_of[low]) | (above == n_parts)).all()
@@ -125,6 +127,43 @@ def test_parts_of_a_hierarchy_do_not_change_it(
     work = np.bincount(part_of, degrees * degrees, n_parts + 1)
     assert work[:n_parts].max() < 2 * work.sum() / n_parts
     assert work[n_parts] < 0.5 * work.sum()
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data())
+def test_nearest_places_are_those_of_networkx(data: st.DataObject) -> None:
+    n, arcs = data.draw(digraphs())
+    origins, places, k = data.draw(port_rows(n)), data.draw(port_rows(n)), data.draw(st.integers(1, 5))
+    limit = data.draw(st.sampled_from([int(FAR), (5 << 32) - 1, (1 << 32) - 1]))
+    xy = np.array(data.draw(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=n, max_size=n))).T
+    indptr, indices, weights = csr(n, arcs)
+    _, rank, up_indptr, up_heads = contract(n, arcs, xy.astype(float))
+    slots = kernel.slots_of_arcs(indptr, indices, rank, up_indptr, up_heads)
+    up, down = customization.customize(slots, weights, up_indptr, up_heads, in_turn)
+    parent = kernel.elimination_tree(up_indptr, up_heads)
+    leaving, row_of, vertices = as_ports(origins), np.full(n, -1, np.int32), np.full(n, -7, np.int32)
+    found, n_asked, n_rows = nearest_kernels.climbing_lists(
+        down, parent, rank, leaving.states, as_ports(places), k, limit, row_of, vertices
+    )
+    rows = np.arange(n_asked, dtype=np.int32)
+    nearest_kernels.carry_down(up, rows, vertices[:n_asked], k, limit, row_of, found)
+    assert sorted(vertices[:n_rows].tolist()) == np.flatnonzero(row_of >= 0).tolist()
+    lists = nearest_kernels.empty_lists(len(origins), k)
+    reads = leaving._replace(states=row_of[rank[leaving.states]])
+    nearest_kernels.read_k_nearest(found, reads, 0, len(origins), k, limit, lists)
+    for row, keys, lengths in zip(origins, lists.key.reshape(-1, k), lists.cm.reshape(-1, k), strict=True):
+        labels = simple_oracle(indptr, indices, weights, row, limit)
+        expected = []
+        for number, place in enumerate(places):
+            label = min((labels[state] + key for state, key in place.items() if state in labels), default=FAR)
+            if label <= limit and label < FAR:
+                expected.append((label >> 32, number, label & 0xFFFF_FFFF))
+        here = [
+            (key >> 32, (key & 0xFFFF_FFFF) >> 1, length)
+            for key, length in zip(keys.tolist(), lengths.tolist(), strict=True)
+            if key != NO_PLACE
+        ]
+        assert here == sorted(expected)[:k]
 
 
 @settings(max_examples=300, deadline=None)

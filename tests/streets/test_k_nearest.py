@@ -1,9 +1,9 @@
-"""One search from all places finds the nearest of the sorted matrix, ties and lengths included."""
+"""A search from all places, and a sweep, find the nearest of the sorted matrix, ties and lengths included."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, get_args
 
 import geopandas as gpd
 import numpy as np
@@ -83,7 +83,10 @@ def snapped(network: Network, mode: str, n: int, seed: int, needed: int) -> Snap
 
 @pytest.mark.parametrize("mode", ["walking", "cycling", "driving"])
 @pytest.mark.parametrize(("n_origins", "n_places"), [(60, 9), (9, 60)])
-def test_equals_the_sorted_matrix(helsinki: Network, mode: str, n_origins: int, n_places: int) -> None:
+def test_equals_the_sorted_matrix(
+    helsinki: Network, monkeypatch: pytest.MonkeyPatch, mode: str, n_origins: int, n_places: int
+) -> None:
+    monkeypatch.setattr(k_nearest.settings, "threads", 2)
     graph, snapping = helsinki.road_graph(as_transportation(mode)), as_snapping(None)
     origins, places = snapped(helsinki, mode, n_origins, 1, CAN_LEAVE), snapped(helsinki, mode, n_places, 1, CAN_ARRIVE)
     linked = k_nearest.link(graph, origins, places, snapping)
@@ -98,9 +101,14 @@ def test_equals_the_sorted_matrix(helsinki: Network, mode: str, n_origins: int, 
         ordered = np.take_along_axis(labels, order, axis=1)
         order[ordered == UNREACHED] = -1
         for k in (1, 4, n_places):
-            found, found_labels = k_nearest.nearest_places(helsinki.streets, graph, *linked, snapping, k, limit)
-            np.testing.assert_array_equal(found_labels, ordered[:, :k])
-            np.testing.assert_array_equal(found, order[:, :k])
+            # Sweeps in one piece and in parts, too.
+            for way, many in (("search", 0), ("hierarchy", math.inf), ("hierarchy", 0)):
+                monkeypatch.setattr(k_nearest, "_MANY_ROWS", many)
+                found, found_labels = k_nearest.nearest_places(
+                    helsinki.streets, graph, *linked, snapping, k, limit, way
+                )
+                np.testing.assert_array_equal(found_labels, ordered[:, :k])
+                np.testing.assert_array_equal(found, order[:, :k])
             n_missing += (found < 0).sum()
     assert 0 < n_missing < 3 * n_origins * n_places
 
@@ -112,10 +120,11 @@ def test_the_public_function_gives_the_same_either_way(helsinki: Network, monkey
     ]
     asked: dict[str, Any] = {"travel_time": 600, "k": k, "properties": ("travel_time", "distance")}
     tables, done = [], []
-    for pays in (False, True):
-        monkeypatch.setattr(k_nearest, "pays_off", lambda *_, pays=pays: pays)
+    for way in (None, *get_args(k_nearest.Way)):
+        monkeypatch.setattr(k_nearest, "quickest", lambda *_, way=way: way)
         tables.append(tl.nearest(helsinki, *points, progress=lambda *now: done.append(now), **asked))
     assert tables[0].equals(tables[1])
+    assert tables[0].equals(tables[2])
     assert done[-1] == (1000, 1000)
     assert tables[0]["travel_time"].notna().any()
 
@@ -129,29 +138,39 @@ def test_accessibility_is_the_same_either_way(helsinki: Network, monkeypatch: An
     sites = sites.assign(beds=np.arange(20) % 4, doctors=[5] + 19 * [0], nobody=0)
     asked: dict[str, Any] = {"travel_time": [120, 600], "k": k, "values": ["beds", "doctors", "nobody"]}
     tables, done = [], []
-    for pays in (False, True):
-        monkeypatch.setattr(k_nearest, "pays_off", lambda *_, pays=pays: pays)
+    for way in (None, *get_args(k_nearest.Way)):
+        monkeypatch.setattr(k_nearest, "quickest", lambda *_, way=way: way)
         tables.append(
             tl.accessibility(helsinki, homes, sites, measure="nearest", progress=lambda *now: done.append(now), **asked)
         )
     assert tables[0].equals(tables[1])
+    assert tables[0].equals(tables[2])
     assert done[-1] == (1000, 1000)
     assert tables[0]["travel_time_to_beds"].notna().any() == (k <= 30)
 
 
-def test_it_pays_off_for_many_pairs(helsinki: Network) -> None:
+def test_the_quickest_way_depends_on_the_request(helsinki: Network, monkeypatch: pytest.MonkeyPatch) -> None:
     graph, snapping = helsinki.road_graph(as_transportation("driving")), as_snapping(None)
+    making_ns = [np.inf]
+    plain = engines.expected
+    monkeypatch.setattr(
+        engines, "expected", lambda *request, **how: plain(*request, **how)._replace(making_ns=making_ns[0])
+    )
 
-    def pays_off(n_origins: int, n_places: int, k: int) -> bool:
+    def quickest(n_origins: int, n_places: int, k: int, limit: float = 3600) -> str | None:
         points = (
             snapped(helsinki, "driving", n_origins, 1, CAN_LEAVE),
             snapped(helsinki, "driving", n_places, 2, CAN_ARRIVE),
         )
-        return k_nearest.pays_off(helsinki.streets, graph, *k_nearest.link(graph, *points, snapping), k, 3600)
+        return k_nearest.quickest(helsinki.streets, graph, *k_nearest.link(graph, *points, snapping), k, limit)
 
-    assert pays_off(3000, 1000, 1)
-    assert not pays_off(1, 5, 1)
-    assert not pays_off(300, 100, 100)
+    assert quickest(3000, 1000, 1) == "search"
+    assert quickest(1, 5, 1) is None
+    assert quickest(300, 100, 100) is None
+    making_ns[0] = 0.0
+    assert quickest(3000, 1000, 5) == "hierarchy"
+    # A search that reaches little.
+    assert quickest(3000, 1000, 5, 1) == "search"
 
 
 def test_lists_that_are_too_large_are_not_made(helsinki: Network, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,8 +178,8 @@ def test_lists_that_are_too_large_are_not_made(helsinki: Network, monkeypatch: p
     points = snapped(helsinki, "driving", 3000, 1, CAN_LEAVE), snapped(helsinki, "driving", 1000, 2, CAN_ARRIVE)
     linked = k_nearest.link(graph, *points, snapping)
     monkeypatch.setattr(k_nearest, "_MOST_BYTES", 12 * graph.topology.n_states)
-    assert k_nearest.pays_off(helsinki.streets, graph, *linked, 1, 3600)
-    assert not k_nearest.pays_off(helsinki.streets, graph, *linked, 2, 3600)
+    assert k_nearest.quickest(helsinki.streets, graph, *linked, 1, 3600) is not None
+    assert k_nearest.quickest(helsinki.streets, graph, *linked, 2, 3600) is None
 
 
 def test_what_a_request_takes_is_expected_without_a_choice(helsinki: Network) -> None:

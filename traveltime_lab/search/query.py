@@ -196,7 +196,7 @@ class Query(HasQuestion):
 
     def nearest(self, starts: Snaps, ends: Snaps, k: int, limit: int) -> tuple[IndexArray, Int64Array] | None:
         """
-        Find the `k` nearest destinations of each origin with one search; None where a matrix is quicker.
+        Find the `k` nearest destinations of all origins at once; None where a matrix is quicker.
 
         Returns
         -------
@@ -208,9 +208,10 @@ class Query(HasQuestion):
         if self.transit is not None:
             return None
         linked = k_nearest.link(self.graph, starts, ends, self.snapping)
-        if not k_nearest.pays_off(self.network.streets, self.graph, *linked, k, limit):
+        way = k_nearest.quickest(self.network.streets, self.graph, *linked, k, limit)
+        if way is None:
             return None
-        return k_nearest.nearest_places(self.network.streets, self.graph, *linked, self.snapping, k, limit)
+        return k_nearest.nearest_places(self.network.streets, self.graph, *linked, self.snapping, k, limit, way)
 
 
 def ask(

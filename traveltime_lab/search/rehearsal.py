@@ -10,7 +10,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import geopandas as gpd
 import numpy as np
@@ -21,16 +21,18 @@ from traveltime_lab.crs import LocalFrame
 from traveltime_lab.modes.table import BASE_MODES
 from traveltime_lab.network.build import build_network, load_network
 from traveltime_lab.network.network import Network
+from traveltime_lab.points import read_points
 from traveltime_lab.search.cells import geohash_cells, h3_cells
 from traveltime_lab.search.explain.explain import explain
-from traveltime_lab.search.nearest import nearest
 from traveltime_lab.search.pareto import pareto_routes
+from traveltime_lab.search.query import ask
 from traveltime_lab.search.reliability.areas import reliability_cells
 from traveltime_lab.search.reliability.reliability import reliability
 from traveltime_lab.search.routes import routes
 from traveltime_lab.search.snap import snap
 from traveltime_lab.search.time_filter import time_filter
 from traveltime_lab.search.time_map import distance_map, time_map
+from traveltime_lab.streets import k_nearest
 from traveltime_lab.streets.row_search import MANY_COLUMNS
 from traveltime_lab.streets.snapping import MANY_POINTS
 from traveltime_lab.transit.stop_links import FEW
@@ -144,8 +146,12 @@ def _tables(network: Network) -> None:
     # To many places, which are snapped and read in another way.
     many = _THERE.iloc[np.arange(max(MANY_COLUMNS, MANY_POINTS)) % len(_THERE)].reset_index(drop=True)
     time_filter(network, _HERE.iloc[:1], many, travel_time=3600, transportation="walking", engine="dijkstra")
-    # From the number of places at which one search from all of them is the quickest.
-    nearest(network, many, many.iloc[:20], travel_time=3600, transportation="walking")
+    # Which way is the quickest depends on the network.
+    query = ask(network, "walking", None, None, None)
+    starts, ends = (query.snap(read_points(points, "points", network.bounds)) for points in (many, many.iloc[:20]))
+    linked = k_nearest.link(query.graph, starts, ends, query.snapping)
+    for way in get_args(k_nearest.Way):
+        k_nearest.nearest_places(network.streets, query.graph, *linked, query.snapping, 1, 3600.0, way)
 
 
 def _areas(network: Network) -> None:

@@ -257,19 +257,43 @@ def choose(
     if not len(leaving.snaps) or not len(reached.snaps):
         return Choice(False, np.inf)
     found = expected(streets, graph, leaving, reached, largest, are_pairs=are_pairs)
-    hierarchy_s = (found.making_ns + found.asking_ns) / 1e9
-    gain_ns = found.searching_ns - found.asking_ns
-    if gain_ns <= 0 or gain_ns > found.making_ns:
-        return Choice(bool(gain_ns > 0), hierarchy_s)
+    is_better = is_worth_making(streets, graph, found.searching_ns - found.asking_ns, found.making_ns)
+    return Choice(is_better, (found.making_ns + found.asking_ns) / 1e9)
+
+
+def is_worth_making(streets: StreetLayer, graph: RoadGraph, gain_ns: float, making_ns: float) -> bool:
+    """
+    Return whether a request saves more with a hierarchy than making it takes, and remember what it would have saved.
+
+    Parameters
+    ----------
+    streets : StreetLayer
+    graph : RoadGraph
+    gain_ns : float
+        Nanoseconds that the request saves with an existing hierarchy; negative if it is slower.
+    making_ns : float
+        `Expected.making_ns`, 0 if the hierarchy exists.
+
+    Notes
+    -----
+    See `choose` for what is begun in the background.
+    """
+    if gain_ns <= 0 or gain_ns > making_ns:
+        return bool(gain_ns > 0)
     experience = _EXPERIENCE.of(graph, None, _Experience)
     experience.missed_ns += gain_ns
-    if experience.missed_ns > found.making_ns:
+    if experience.missed_ns > making_ns:
         experience.missed_ns = -np.inf
         logger.info("hierarchy begun in the background states=%d", graph.topology.n_states)
         threading.Thread(
             target=hierarchy, args=(streets, graph), name="traveltime_lab.streets.engines", daemon=True
         ).start()
-    return Choice(False, hierarchy_s)
+    return False
+
+
+def n_ancestors(n_states: int, n_points: int) -> float:
+    """Return the typical number of states that the upward searches from a few points visit together."""
+    return _CONE * _DEPTH * math.sqrt(n_states) * math.pow(n_points, 0.75)
 
 
 def expected(
@@ -280,8 +304,13 @@ def expected(
     largest: np.int64,
     *,
     are_pairs: bool = False,
+    is_rough: bool = False,
 ) -> Expected:
-    """Return what a request is expected to take with either engine; see `choose` for the parameters and the method."""
+    """
+    Return what a request is expected to take with either engine; see `choose` for the parameters and the method.
+
+    With `is_rough`, the request makes no searches of its own once there is experience with its limit.
+    """
     is_backward = not are_pairs and len(reached.snaps) < len(leaving.snaps)
     near, far = (reached, leaving) if is_backward else (leaving, reached)
     n_near, n_states = len(near.snaps), graph.topology.n_states
@@ -310,7 +339,7 @@ def expected(
     asking_ns = _asking_ns(streets, graph, near, far, most_ns, sure_ns, are_pairs=are_pairs)
     if all_ns > asking_ns:
         even = (making_ns + asking_ns) / all_ns
-        is_close = n_near >= _MANY and even / _CLEAR < share < even * _CLEAR
+        is_close = not is_rough and n_near >= _MANY and even / _CLEAR < share < even * _CLEAR
         if len(shares) < _SAMPLES or is_close:
             own = _shares_within(graph, experience, near, sizes, largest, even, is_backward=is_backward)
             shares[:] = [*shares, *own][-_SAMPLES:]
@@ -344,7 +373,7 @@ def _asking_ns(
     n_threads = min(settings.threads, n_sweeps)
     row_ns = _SWEEP_OF_ONE_NS if n_near == 1 else _RESTRICT_NS + n_sweeps * _SWEEP_NS / n_threads
     fixed_ns = n_near * (_CLIMB_NS * deeper + n_far * _READ_LANE_NS) / n_threads
-    n_typical = _CONE * depth * math.pow(n_far, 0.75)
+    n_typical = n_ancestors(n_states, n_far)
     typical_ns = fixed_ns + n_typical * row_ns
     if typical_ns < sure_ns:
         return typical_ns

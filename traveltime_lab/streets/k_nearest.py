@@ -1,22 +1,25 @@
 """
-Find the nearest places of many origins with one search from all places, where that is quicker than a matrix.
+Find the nearest places of many origins with one search from all places, or with one sweep of a hierarchy, where that is
+quicker than a matrix.
 """
 
 from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 
-from traveltime_lab._arrays import IndexArray, Int64Array
-from traveltime_lab.kernels.street import k_nearest, road
+from traveltime_lab._arrays import IndexArray, Int32Array, Int64Array
+from traveltime_lab.kernels.records import Ports
+from traveltime_lab.kernels.street import customization, k_nearest, road
 from traveltime_lab.kernels.unreached import NO_PLACE, UNREACHED
 from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.runtime.interrupts import checkpoint
 from traveltime_lab.runtime.threads import even_slices, side_by_side
-from traveltime_lab.streets import engines, matrix
+from traveltime_lab.settings import settings
+from traveltime_lab.streets import contraction, engines, matrix
 from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.labels import limit_label
@@ -25,6 +28,10 @@ from traveltime_lab.streets.links import LinkedPoints, by_edge
 from traveltime_lab.streets.local_pairs import island_pairs, same_places
 from traveltime_lab.streets.snapping import Snaps
 from traveltime_lab.streets.timed import TimedGraph
+from traveltime_lab.streets.workspaces import marks, streams
+
+#: One search from all places, or one sweep of a contraction hierarchy.
+Way = Literal["search", "hierarchy"]
 
 #: Rows of a block that are looked at together; bounds the memory for their keys.
 _KEYS: Final = 2_000_000
@@ -38,28 +45,41 @@ _MOST_BYTES: Final = 1 << 30
 _LIST_NS: Final = 100
 _CACHED_BYTES: Final = 6e6
 _MOST_LIST_NS: Final = 500
+#: Rows of a sweep from which several threads are worth it (assumed).
+_MANY_ROWS: Final = 20_000
+#: Per vertex of a hierarchy, and in addition per place in its list.
+_ROW_NS: Final = 100
+_CARRY_NS: Final = 45
 #: Per place in the list of an origin.
 _READ_NS: Final = 60
 #: Per pair of a matrix, of which the best are selected.
 _SELECT_NS: Final = 15
 
 
-def pays_off(
+def quickest(
     streets: StreetLayer, graph: RoadGraph, leaving: LinkedPoints, reached: LinkedPoints, k: int, limit: float
-) -> bool:
-    """Return whether one search from all places is possible, and expected to be quicker than a matrix."""
+) -> Way | None:
+    """Return the quickest way that is possible, as expected; None for a matrix."""
     if isinstance(graph, TimedGraph):
         # A search from places needs their times, and one from origins theirs: only one side has a time in common.
-        return False
-    n_origins, n_places, n_entries = len(leaving.snaps), len(reached.snaps), k * graph.topology.n_states
-    if n_origins * n_places <= _FEW_PAIRS or _BYTES * n_entries > _MOST_BYTES:
-        return False
-    list_ns = float(np.clip(_LIST_NS * np.sqrt(_BYTES * n_entries / _CACHED_BYTES), _LIST_NS, _MOST_LIST_NS))
-    reading_ns, selecting_ns = n_origins * k * _READ_NS, n_origins * n_places * _SELECT_NS
-    if reading_ns + n_entries * list_ns < selecting_ns:
-        return True
-    found = engines.expected(streets, graph, leaving, reached, limit_label(limit, graph.metric))
-    return reading_ns + min(n_entries, n_places * found.reach) * list_ns < selecting_ns + found.least_ns
+        return None
+    n_origins, n_places, n_states = len(leaving.snaps), len(reached.snaps), graph.topology.n_states
+    if n_origins * n_places <= _FEW_PAIRS:
+        return None
+    found = engines.expected(streets, graph, leaving, reached, limit_label(limit, graph.metric), is_rough=True)
+    reading_ns, matrix_ns = n_origins * k * _READ_NS, n_origins * n_places * _SELECT_NS + found.least_ns
+    searching_ns = sweeping_ns = np.inf
+    n_entries = k * n_states
+    if _BYTES * n_entries <= _MOST_BYTES:
+        list_ns = np.clip(_LIST_NS * np.sqrt(_BYTES * n_entries / _CACHED_BYTES), _LIST_NS, _MOST_LIST_NS)
+        searching_ns = reading_ns + min(n_entries, n_places * found.reach) * float(list_ns)
+    n_rows = min(n_states, sum(engines.n_ancestors(n_states, n) for n in (n_origins, n_places)))
+    if _BYTES * k * n_rows <= _MOST_BYTES:
+        sweeping_ns = reading_ns + n_rows * (_ROW_NS + k * _CARRY_NS)
+    otherwise_ns = min(searching_ns, matrix_ns)
+    if engines.is_worth_making(streets, graph, otherwise_ns - sweeping_ns, found.making_ns):
+        return "hierarchy"
+    return "search" if searching_ns < matrix_ns else None
 
 
 def nearest_places(
@@ -70,6 +90,7 @@ def nearest_places(
     snapping: Snapping,
     k: int,
     limit: float,
+    way: Way,
 ) -> tuple[IndexArray, Int64Array]:
     """
     Return the nearest places of each origin, by milliseconds, then by position.
@@ -85,6 +106,8 @@ def nearest_places(
         Number of places for each origin, at most that of all places.
     limit : float
         Limit in seconds, including connectors.
+    way : {"search", "hierarchy"}
+        Both return the same.
 
     Returns
     -------
@@ -94,11 +117,15 @@ def nearest_places(
         Labels of the routes to them, `UNREACHED` where there is none. They are those of `matrix.label_blocks`.
     """
     checkpoint()
-    core, largest = graph.core(is_backward=True), limit_label(limit, graph.metric)
-    n_origins = len(leaving.snaps)
-    found = k_nearest.k_nearest(core.arcs, core.seed_rows(reached.ports), k, largest, graph.shift, core.n_buckets)
+    largest, n_origins = limit_label(limit, graph.metric), len(leaving.snaps)
+    places_by_edge = by_edge(reached.positions, leaving.positions)
+    if way == "hierarchy":
+        found, reads = _of_hierarchy(contraction.hierarchy(streets, graph), graph, leaving, reached, k, largest)
+    else:
+        core = graph.core(is_backward=True)
+        seeds, reads = core.seed_rows(reached.ports), core.read_rows(leaving.ports)
+        found = k_nearest.k_nearest(core.arcs, seeds, k, largest, graph.shift, core.n_buckets)
     checkpoint()
-    reads, places_by_edge = core.read_rows(leaving.ports), by_edge(reached.positions, leaving.positions)
     result = k_nearest.empty_lists(n_origins, k)
 
     def read(part: slice) -> None:
@@ -122,6 +149,50 @@ def nearest_places(
             best.improve(block)
         places[apart], labels[apart] = best.places, best.labels
     return places, labels
+
+
+def _of_hierarchy(
+    made: contraction.Hierarchy,
+    graph: RoadGraph,
+    leaving: LinkedPoints,
+    reached: LinkedPoints,
+    k: int,
+    largest: np.int64,
+) -> tuple[k_nearest.Lists, Ports]:
+    """Return the lists of the vertices of a hierarchy, and by which of them the origins are left."""
+    with marks(graph.topology) as space, streams(graph.topology) as room:
+        place, vertices = space.number, room.room.vertices
+        arcs = made.down, made.parent, made.rank
+        found, n_asked, n_rows = k_nearest.climbing_lists(
+            *arcs, leaving.ports.states, reached.ports, k, largest, place, vertices
+        )
+        checkpoint()
+        *parts, top = _parts(made, vertices[:n_asked], place)
+        below = [
+            functools.partial(k_nearest.carry_down, made.up, rows, vertices[rows], k, largest, place, found)
+            for rows in (top, *parts)
+        ]
+        below[0]()
+        side_by_side(below[1:])
+        reads = leaving.ports._replace(states=place[made.rank[leaving.ports.states]])
+        place[vertices[:n_rows]] = -1
+    return found, reads
+
+
+def _parts(made: contraction.Hierarchy, vertices: Int32Array, place: Int32Array) -> list[Int32Array]:
+    """Return rows of vertices that do not depend on one another, and as the last ones those on which they depend."""
+    n_rows = vertices.size
+    if settings.threads == 1 or n_rows < _MANY_ROWS:
+        return [np.arange(n_rows, dtype=np.int32)]
+    # Rows come after those above them, and here before them.
+    upwards = vertices[::-1]
+    parent = made.parent[upwards]
+    parent = np.where(parent >= 0, n_rows - 1 - place[parent], -1).astype(np.int32)
+    n_parts = 2 * settings.threads
+    work = np.diff(made.up.indptr)[upwards].astype(np.float64)
+    part_of = customization.divide(parent, work, n_parts)[::-1]
+    order = np.argsort(part_of, kind="stable").astype(np.int32)
+    return np.split(order, np.searchsorted(part_of[order], np.arange(1, n_parts + 1)))
 
 
 def link(graph: RoadGraph, origins: Snaps, places: Snaps, snapping: Snapping) -> tuple[LinkedPoints, LinkedPoints]:

@@ -24,6 +24,7 @@ import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
 from traveltime_lab.kernels.records import Arcs
+from traveltime_lab.kernels.street.contraction import elimination_tree
 from traveltime_lab.kernels.unreached import UNREACHED
 
 #: Directions in which the arc of a pair is needed, as bits.
@@ -67,7 +68,7 @@ def customize(
     """
     n, m = up_indptr.size - 1, up_heads.size
     n_parts = 2 * n_threads if n_threads > 1 and n >= _MANY else 1
-    part_of = divide(up_indptr, up_heads, n_parts)
+    part_of = divide(elimination_tree(up_indptr, up_heads), _work_of(up_indptr), n_parts)
     order = np.argsort(part_of, kind="stable").astype(np.int32)
     *parts, top = np.split(order, np.searchsorted(part_of[order], np.arange(1, n_parts + 1)))
     # Without a sign, so that the sum of two labels with one more bit each fits into 64 bits.
@@ -95,15 +96,26 @@ def customize(
     return made[0], made[1]
 
 
+def _work_of(up_indptr):
+    """Return the work at each vertex: about the number of its triangles."""
+    work = np.diff(up_indptr).astype(np.float64)
+    np.square(work, out=work)
+    work *= 0.5
+    work += 1.0
+    return work
+
+
 @kernel
-def divide(up_indptr, up_heads, n_parts):
+def divide(parent, work, n_parts):
     """
-    Return the part of each vertex: subtrees of the elimination tree with about equal numbers of triangles.
+    Return the part of each vertex: subtrees of the elimination tree with about equal work.
 
     Parameters
     ----------
-    up_indptr, up_heads
-        As in `customize`.
+    parent : int32 array of shape (n,)
+        See `traveltime_lab.kernels.street.contraction.elimination_tree`.
+    work : float64 array of shape (n,)
+        Work at each vertex, such as the number of its triangles; overwritten.
     n_parts : int
 
     Returns
@@ -111,21 +123,17 @@ def divide(up_indptr, up_heads, n_parts):
     int32 array of shape (n,)
         0 to ``n_parts - 1``, and `n_parts` for the vertices above them.
     """
-    n = up_indptr.size - 1
-    work, total = np.zeros(n), 0.0
+    n, total = parent.size, 0.0
     for v in range(n):
-        degree = up_indptr[v + 1] - up_indptr[v]
-        work[v] += 1.0 + 0.5 * degree * degree
-        if degree > 0:
-            work[up_heads[up_indptr[v]]] += work[v]
+        if parent[v] >= 0:
+            work[parent[v]] += work[v]
         else:
             total += work[v]
     part_of = np.empty(n, np.int32)
     load = np.zeros(n_parts)
     for v in range(n - 1, -1, -1):
-        parent = up_heads[up_indptr[v]] if up_indptr[v] < up_indptr[v + 1] else -1
-        if parent >= 0 and part_of[parent] < n_parts:
-            part_of[v] = part_of[parent]
+        if parent[v] >= 0 and part_of[parent[v]] < n_parts:
+            part_of[v] = part_of[parent[v]]
         elif n_parts > 1 and work[v] > total / (2 * n_parts):
             part_of[v] = n_parts
         else:

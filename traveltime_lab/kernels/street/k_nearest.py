@@ -1,11 +1,14 @@
 """
-Search from all places at once for the `k` nearest of them at every state.
+Find the `k` nearest of all places for every state, by one search from all places or by one sweep of a hierarchy.
 
 One search for each place, or a matrix, takes a time that grows with the number of places. Only `k` of them matter at
 each state, though: if `k` other places are nearer to a state than a place is, they are also nearer to all states from
 which the route to that place leads through this one. The search therefore keeps a list of at most `k` places for each
 state, and continues from places that enter a list as `road.search` continues from states whose label improves. However
 many places there are, a state is visited about `k` times. This is network expansion [1]_ from all places at once.
+
+With a contraction hierarchy, such lists climb from the places to higher-ranked vertices, and one sweep carries them
+down to the origins. Each vertex is visited once on either way.
 
 Places are compared by their travel time in milliseconds, and by their number if it is the same. The label of a place is
 the smallest label of a route to it, so that lengths are those of `road.many_to_many`.
@@ -26,6 +29,7 @@ from traveltime_lab.kernels.compiled import kernel
 from traveltime_lab.kernels.order import ascending
 from traveltime_lab.kernels.prefetch import prefetch
 from traveltime_lab.kernels.street.road import _NEXT_SHIFT, _STATE_MASK, LENGTH_MASK, TIME_SHIFT, _grow
+from traveltime_lab.kernels.street.sweeps import cone, fetch
 from traveltime_lab.kernels.street.turns import along_same_edge
 from traveltime_lab.kernels.unreached import NO_PLACE
 
@@ -176,6 +180,102 @@ def k_nearest(arcs, seeds, k, limit, shift, n_buckets):
                     heads[bucket] = at
                     waiting += 1
     return lists
+
+
+@kernel
+def climbing_lists(down, parent, rank, asked, seeds, k, limit, place, vertices):
+    """
+    Return the `k` nearest places of the vertices of a hierarchy by arcs that lead down to them.
+
+    Parameters
+    ----------
+    down : Arcs
+    parent, rank : int32 arrays of shape (n,)
+        As in `traveltime_lab.kernels.street.sweeps`.
+    asked : int32 array
+        States that will be asked for.
+    seeds : Ports
+        Seeds of each place: states, and the labels from there to the place.
+    k : int
+    limit : int64
+        Largest label of interest.
+    place : int32 array of shape (n,)
+        -1; becomes the row of each vertex by rank. The caller empties it with `vertices`.
+    vertices : int32 array of shape (n,)
+        Overwritten with the vertex of each row, each after those above it.
+
+    Returns
+    -------
+    lists : Lists
+        The lists of the rows.
+    n_asked : int
+        Number of rows of the states that are asked for and of the vertices above them, which come first.
+    n_rows : int
+    """
+    n_asked = cone(parent, rank, asked, place, vertices, np.int64(0))
+    n_rows = cone(parent, rank, seeds.states, place, vertices, n_asked)
+    lists = empty_lists(n_rows, k)
+    for number in range(seeds.indptr.size - 1):
+        for i in range(seeds.indptr[number], seeds.indptr[number + 1]):
+            if seeds.keys[i] <= limit:
+                _enter(lists, k, np.int64(place[rank[seeds.states[i]]]), number, seeds.keys[i], 0)
+    key, cm = lists
+    indptr, tails, labels = down
+    for row in range(n_rows - 1, -1, -1):
+        if key[row * k] == NO_PLACE:
+            continue
+        v = vertices[row]
+        for arc in range(indptr[v], indptr[v + 1]):
+            _carry(key, cm, k, row, np.int64(place[tails[arc]]), labels[arc], limit)
+    return lists, n_asked, n_rows
+
+
+@kernel
+def carry_down(up, rows, vertices, k, limit, place, lists):
+    """
+    Complete the lists of `climbing_lists` in some rows, with those of the vertices above them, which are complete.
+
+    Parameters
+    ----------
+    up : Arcs
+    rows, vertices : int32 arrays of shape (n,)
+        Rows and their vertices, each after those above it.
+    k, limit, place
+        As in `climbing_lists`.
+    lists : Lists
+        Those of the rows are changed.
+    """
+    key, cm = lists
+    indptr, heads, labels = up
+    for i in range(rows.size):
+        fetch(up, vertices, i, rows.size)
+        row, v = np.int64(rows[i]), vertices[i]
+        for arc in range(indptr[v], indptr[v + 1]):
+            _carry(key, cm, k, np.int64(place[heads[arc]]), row, labels[arc], limit)
+
+
+@kernel(inline="always")
+def _carry(key, cm, k, row, other, label, limit):
+    """Enter the places of a row into the list of another one, with a label added."""
+    first, last = other * k, other * k + k - 1
+    for entry in range(row * k, row * k + k):
+        whole = key[entry]
+        new = (whole >> TIME_SHIFT << TIME_SHIFT) + np.int64(cm[entry]) + label
+        number = whole & LENGTH_MASK
+        own = (new >> TIME_SHIFT << TIME_SHIFT) | number
+        # The following ones are no nearer.
+        if whole == NO_PLACE or new > limit or own > key[last]:
+            break
+        at = first
+        while at < last and key[at] != NO_PLACE and key[at] & LENGTH_MASK != number:
+            at += 1
+        is_known = key[at] != NO_PLACE and key[at] & LENGTH_MASK == number
+        if is_known and (own > key[at] or (own == key[at] and new & LENGTH_MASK >= cm[at])):
+            continue
+        while at > first and key[at - 1] > own:
+            key[at], cm[at] = key[at - 1], cm[at - 1]
+            at -= 1
+        key[at], cm[at] = own, new & LENGTH_MASK
 
 
 @kernel

@@ -118,7 +118,7 @@ def cone_size(parent, rank, reads, most):
 
 
 @kernel
-def _cone(parent, rank, states, place, vertices):
+def cone(parent, rank, states, place, vertices, n_rows):
     """
     List the vertices from which downward arcs may lead to some states, each after those above it.
 
@@ -127,16 +127,17 @@ def _cone(parent, rank, states, place, vertices):
     parent, rank : int32 arrays of shape (n,)
     states : int32 array
     place : int32 array of shape (n,)
-        -1; for the vertices of the list, their place in it is written.
+        -1, but for the vertices that are listed; for those that are added, their place in the list is written.
     vertices : int32 array of shape (n,)
-        Overwritten with the list.
+        The list, which is continued.
+    n_rows : int
+        Length of the list so far.
 
     Returns
     -------
     int
         Length of the list.
     """
-    n_rows = 0
     for i in range(states.size):
         first = n_rows
         v = rank[states[i]]
@@ -155,7 +156,7 @@ def _cone(parent, rank, states, place, vertices):
 
 
 @kernel
-def _fetch(arcs, vertices, row, n_rows):
+def fetch(arcs, vertices, row, n_rows):
     """Prefetch the arcs of vertices some rows ahead."""
     if row + _BEGINS_AHEAD < n_rows:
         prefetch(arcs.indptr, vertices[row + _BEGINS_AHEAD])
@@ -197,7 +198,7 @@ def restrict(down, parent, rank, reads, place, room):
     read_indptr, read_states, read_keys = reads
     n_columns = read_indptr.size - 1
     climbed, vertices, tails, labels = room
-    n_rows = _cone(parent, rank, read_states, place, vertices)
+    n_rows = cone(parent, rank, read_states, place, vertices, np.int64(0))
     n_arcs = 0
     for row in range(n_rows):
         n_arcs += indptr_down[vertices[row] + 1] - indptr_down[vertices[row]]
@@ -206,7 +207,7 @@ def restrict(down, parent, rank, reads, place, room):
         tails, labels = np.empty(length + length // 4, np.int32), np.empty(length + length // 4, np.int64)
     at = 0
     for row in range(n_rows):
-        _fetch(down, vertices, row, n_rows)
+        fetch(down, vertices, row, n_rows)
         v = vertices[row]
         for k in range(indptr_down[v], indptr_down[v + 1]):
             tails[at] = place[tails_down[k]]
@@ -429,9 +430,9 @@ def one_to_many(up, down, parent, rank, seeds, reads, limit, climbs, place, room
     read_indptr, read_states, read_keys = reads
     label, climbed, vertices = climbs.ahead, room.climbed, room.vertices
     n_climbed = _climb(up, rank, seeds.states, seeds.keys, limit, label, climbs.has_work, climbed)
-    n_rows = _cone(parent, rank, read_states, place, vertices)
+    n_rows = cone(parent, rank, read_states, place, vertices, np.int64(0))
     for row in range(n_rows):
-        _fetch(down, vertices, row, n_rows)
+        fetch(down, vertices, row, n_rows)
         if row + _BEGINS_AHEAD < n_rows:
             prefetch(label, vertices[row + _BEGINS_AHEAD])
         v = vertices[row]
