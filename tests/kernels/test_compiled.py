@@ -420,8 +420,13 @@ def test_imports_are_found(line: str, is_found: Callable[[Path], bool], tmp_path
     assert set(imported) == {str(path) for path in PACKAGE.rglob("*.py") if is_found(path)}
 
 
-def test_signals_import_nothing_of_the_package() -> None:
-    path = str(PACKAGE / "runtime" / "signals.py")
+#: Modules that kernels may import, too.
+SERVICES = ("traveltime_lab.runtime.collector", "traveltime_lab.runtime.signals")
+
+
+@pytest.mark.parametrize("module", SERVICES)
+def test_services_of_kernels_import_nothing_of_the_package(module: str) -> None:
+    path = str(PACKAGE.parent / f"{module.replace('.', '/')}.py")
     _, imported = cache._source(path, 0, 0)
     cache._source.cache_clear()
     assert not imported
@@ -433,10 +438,7 @@ def test_kernels_import_kernels_only(path: Path) -> None:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0, "relative imports make the key depend on all modules"
-            # `signals` imports nothing of the package, which the test before says.
-            is_known = (
-                node.module.startswith("traveltime_lab.kernels.") or node.module == "traveltime_lab.runtime.signals"
-            )
+            is_known = node.module.startswith("traveltime_lab.kernels.") or node.module in SERVICES
             assert not node.module.startswith("traveltime_lab") or is_known
         elif isinstance(node, ast.Import):
             assert not any(alias.name.startswith("traveltime_lab") for alias in node.names)

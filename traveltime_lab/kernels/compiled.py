@@ -13,9 +13,7 @@ Examples
 from __future__ import annotations
 
 import functools
-import gc
 import os
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -23,6 +21,7 @@ import llvmlite
 import numba
 
 from traveltime_lab.kernels.cache import Cache
+from traveltime_lab.runtime.collector import without_collector
 from traveltime_lab.runtime.signals import call
 
 #: Internal modules of Numba, which may change: they are only used inside a `try`.
@@ -38,38 +37,9 @@ def _call(dispatcher: Any, *arguments: Any, **keywords: Any) -> Any:
     return call(_Plain.__call__, dispatcher, *arguments, **keywords)
 
 
-class _WithoutCollector:
-    """
-    A context without the collection of cyclic garbage, which looks at all objects of the compiler again and again.
-
-    Contexts may be nested, and in several threads: the last one to leave switches the collector on again, if it was on.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._n_inside = 0
-        self._was_on = False
-
-    def __enter__(self) -> None:
-        with self._lock:
-            if self._n_inside == 0:
-                self._was_on = gc.isenabled()
-                gc.disable()
-            self._n_inside += 1
-
-    def __exit__(self, *error: object) -> None:
-        with self._lock:
-            self._n_inside -= 1
-            if self._n_inside == 0 and self._was_on:
-                gc.enable()
-
-
-_without_collector = _WithoutCollector()
-
-
 def _compile(dispatcher: Any, arguments: Any) -> Any:
     """Compile a kernel for some types, or read it from the cache; compiling takes a fifth less time in this way."""
-    with _without_collector:
+    with without_collector:
         return _Plain.compile(dispatcher, arguments)
 
 

@@ -22,6 +22,7 @@ from traveltime_lab.moments import resolve_moment
 from traveltime_lab.network import avoid, step_free, stress
 from traveltime_lab.network.attrs import LateDict
 from traveltime_lab.network.water import WaterBodies
+from traveltime_lab.runtime.collector import without_collector
 from traveltime_lab.runtime.warnings import warn
 from traveltime_lab.streets.tables import SLOPE_FACTORS, USE_DTYPES, StreetTables, check_consistent
 from traveltime_lab.streets.traffic import kph_in_traffic, traffic_of
@@ -61,6 +62,7 @@ class Besides:
         return WaterBodies(shapely.transform(self.water.tiles, moved), self.water.report)
 
 
+@without_collector
 def nodes_frame(self: NetworkData) -> gpd.GeoDataFrame:
     """Return the nodes as points in EPSG:4326, with OSM ids and flags; see `edges_frame`."""
     import geopandas as gpd  # noqa: PLC0415
@@ -73,6 +75,7 @@ def nodes_frame(self: NetworkData) -> gpd.GeoDataFrame:
     )
 
 
+@without_collector
 def edges_frame(self: NetworkData, departure_time: dt.datetime | str | None = None) -> gpd.GeoDataFrame:
     """
     Return the edges as lines in EPSG:4326, with end nodes, lengths (m), names and speeds (km/h).

@@ -19,6 +19,7 @@ from traveltime_lab.errors import InputError
 from traveltime_lab.modes.table import BASE_MODES
 from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.network import prepared
+from traveltime_lab.runtime.collector import without_collector
 from traveltime_lab.streets.tables import street_km
 from traveltime_lab.streets.topology import open_edges
 
@@ -92,7 +93,8 @@ def stops_frame(self: NetworkData, *, only_served: bool = True) -> gpd.GeoDataFr
     ids = timetable.stops["stop_id"].to_numpy(dtype=object)
     parent = timetable.column("stops", "parent_idx")[rows]
     lng, lat = (timetable.column("stops", name).astype(np.float64)[rows] for name in ("stop_lon", "stop_lat"))
-    points = shapely.points(np.nan_to_num(lng), np.nan_to_num(lat))
+    with without_collector:
+        points = shapely.points(np.nan_to_num(lng), np.nan_to_num(lat))
     points[~(np.isfinite(lng) & np.isfinite(lat))] = None
     columns = {
         "stop_id": ids[rows],

@@ -18,6 +18,7 @@ from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.modes.transportation import Transportation, as_transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.points import PointsLike, as_table, read_points
+from traveltime_lab.runtime.collector import without_collector
 from traveltime_lab.search.prepared_points import PreparedPoints, rules
 from traveltime_lab.search.query import ask
 from traveltime_lab.search.receipts.record import with_receipt
@@ -107,7 +108,8 @@ def snap(
     found = snaps.edge >= 0
     lng, lat = snapped_coordinates(network.streets, snaps)
     geometry = np.full(len(places), None, dtype=object)
-    geometry[found] = shapely.points(lng[found], lat[found])
+    with without_collector:
+        geometry[found] = shapely.points(lng[found], lat[found])
     t = network.tables
     edge = np.where(found, snaps.edge, 0)
     status = np.array(["snapped", "not_snapped", "outside_network"], dtype=object)[snaps.status]

@@ -23,6 +23,7 @@ from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray, Int64Array, 
 from traveltime_lab._checks import is_whole
 from traveltime_lab.crs import WGS84_A_M, metres_per_degree
 from traveltime_lab.errors import InputError, LimitError
+from traveltime_lab.runtime.collector import without_collector
 
 Grid = Literal["h3", "geohash"]
 
@@ -212,12 +213,14 @@ def h3_indexes(names: Sequence[str]) -> UInt64Array:
     return cells
 
 
+@without_collector
 def h3_centres(cells: UInt64Array) -> tuple[FloatArray, FloatArray]:
     """Return longitudes and latitudes of the centres of H3 cells."""
     lat, lng = np.array([h3.cell_to_latlng(cell) for cell in cells.tolist()]).reshape(-1, 2).T
     return lng, lat
 
 
+@without_collector
 def h3_polygons(cells: UInt64Array) -> AnyArray:
     """Return the polygons of H3 cells in EPSG:4326, in two parts if they cross the 180th meridian."""
     rings = [h3.cell_to_boundary(cell) for cell in cells.tolist()]
@@ -324,6 +327,7 @@ def geohash_centre(name: str) -> tuple[float, float]:
     return (column + 0.5) * width - 180.0, (row + 0.5) * height - 90.0
 
 
+@without_collector
 def geohash_polygons(columns: Int64Array, rows: Int64Array, resolution: int) -> AnyArray:
     """Return the rectangles of geohashes in EPSG:4326."""
     width, height = geohash_size_deg(resolution)

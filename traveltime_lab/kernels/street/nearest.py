@@ -12,6 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
+from traveltime_lab.kernels.lanes import LANES, measure
+from traveltime_lab.kernels.prefetch import prefetch
 from traveltime_lab.kernels.street.crossings import barring, crosses_at, is_barred, is_behind_water, is_surely_free
 from traveltime_lab.kernels.street.grid import NO_SEGMENTS, cell_at, empty_metres, empty_rings
 
@@ -21,8 +23,13 @@ TIE_M = 0.5
 SURELY_M = TIE_M + 0.001
 #: How much farther away than the nearest street the street may be that a point is snapped to instead (assumed).
 DETOUR_M = 500.0
-#: Number of segments that are measured before they are compared, and kept for one point.
-_AT_ONCE, _ROOM = 64, 512
+#: Number of segments that are kept for one point, from one block of lanes to the next.
+_ROOM = 512
+#: How many points ahead their cells are found, the numbers of the segments in these prefetched, and their ends.
+_CELLS_AHEAD, _NUMBERS_AHEAD, _ENDS_AHEAD = 24, 16, 8
+#: At least as many cells are remembered; a power of two.
+_HOMES = 32
+_FINITE = np.finfo(np.float64).max
 
 
 class Nearest(NamedTuple):
@@ -110,8 +117,8 @@ def _nearest(px, py, shrink, limit, grid, needed):
 
     Notes
     -----
-    All segments of a cell are measured before they are compared, because a processor that guesses a comparison wrong
-    waits for the distance that it depends on.
+    Segments of a cell are measured several at once before they are compared, because a processor that guesses a
+    comparison wrong waits for the distance that it depends on.
     """
     n = px.size
     found = Nearest(np.empty(n, np.int32), np.empty(n), np.empty(n), np.empty(n, np.bool_))
@@ -123,7 +130,30 @@ def _nearest(px, py, shrink, limit, grid, needed):
     # The loop calls nothing but what is rare: an array that is an argument of a function called for each point would
     # be counted as a reference each time.
     ends, marks, edge, cell, first_row, last_row, first_column, last_column, blocks, begin, rings, members = grid
-    for point in range(n):
+    # The cells of the next points, of which first the number of segments, then their numbers, then their ends are
+    # prefetched.
+    home = np.empty(_HOMES, np.int64)
+    for point in range(-_CELLS_AHEAD, n):
+        later = point + _CELLS_AHEAD
+        if later < n:
+            column, row = np.int64(np.floor(px[later] / cell)), np.int64(np.floor(py[later] / cell))
+            here = np.int64(-1)
+            if first_row <= row <= last_row and first_column <= column <= last_column:
+                here = cell_at(row - first_row, column - first_column, blocks)
+                prefetch(begin, here)
+                prefetch(rings, here)
+            home[later % _HOMES] = here
+        later = point + _NUMBERS_AHEAD
+        if 0 <= later < n and home[later % _HOMES] >= 0:
+            prefetch(members, begin[home[later % _HOMES]])
+        later = point + _ENDS_AHEAD
+        if 0 <= later < n and home[later % _HOMES] >= 0:
+            # Always as many, because a processor guesses a number wrong that differs from cell to cell.
+            first = min(np.int64(begin[home[later % _HOMES]]), members.size - LANES)
+            for member in range(max(0, first), max(0, first) + min(LANES, members.size)):
+                prefetch(ends, 4 * np.int64(members[member]))
+        if point < 0:
+            continue
         x, y, k = px[point], py[point], shrink[point]
         column, row = np.int64(np.floor(x / cell)), np.int64(np.floor(y / cell))
         # Distance from the point to the nearest side of its cell: the inner distance of the first ring.
@@ -137,24 +167,28 @@ def _nearest(px, py, shrink, limit, grid, needed):
             inner = 0.0 if ring == 0 else inside + (ring - 1) * narrow
             if inner > reach:
                 break
+            left, right = max(column - ring, first_column), min(column + ring, last_column)
+            # Sides of the ring that are out of reach.
+            if ring > 0 and (x - (column - ring + 1) * cell) * k > reach:
+                left = max(left, column - ring + 1)
+            if ring > 0 and ((column + ring) * cell - x) * k > reach:
+                right = min(right, column + ring - 1)
             for r in range(max(row - ring, first_row), min(row + ring, last_row) + 1):
                 near_y = max(0.0, max(r * cell - y, y - (r + 1) * cell))
                 if near_y > reach:
                     continue
-                step = 1 if (r == row - ring or r == row + ring or ring == 0) else 2 * ring
-                first = column - ring if step > 1 else max(column - ring, first_column)
-                for c in range(first, min(column + ring, last_column) + 1, step):
-                    if c < first_column:
-                        continue
+                is_whole = r == row - ring or r == row + ring
+                c = left if is_whole or left == column - ring else column + ring
+                while c <= right:
                     here = cell_at(r - first_row, c - first_column, blocks)
+                    near_x = max(0.0, max(c * cell - x, x - (c + 1) * cell)) * k
+                    c += 1 if is_whole else max(1, 2 * ring)
                     if here < 0 or begin[here] == begin[here + 1]:
                         continue
-                    near_x = max(0.0, max(c * cell - x, x - (c + 1) * cell)) * k
                     if near_x * near_x + near_y * near_y > reach * reach:
                         continue
-                    for first_member in range(begin[here], begin[here + 1], _AT_ONCE):
-                        n_here = min(_AT_ONCE, begin[here + 1] - first_member)
-                        if n_near + n_here > _ROOM:
+                    for first in range(begin[here], begin[here + 1], LANES):
+                        if n_near + LANES > _ROOM:
                             # Keep those that may be tied; if these are too many, the one with the lowest index.
                             n_kept, lowest = 0, -1
                             for j in range(n_near):
@@ -163,17 +197,14 @@ def _nearest(px, py, shrink, limit, grid, needed):
                                     if near_d2[j] == best and (lowest < 0 or near[j] < near[lowest]):
                                         lowest = n_kept
                                     n_kept += 1
-                            if n_kept + n_here > _ROOM:
+                            if n_kept + LANES > _ROOM:
                                 near[0], near_t[0], near_d2[0] = near[lowest], near_t[lowest], near_d2[lowest]
                                 n_kept, is_full = 1, True
                             n_near = n_kept
-                        least = np.inf
-                        for j in range(n_here):
-                            i = members[first_member + j]
-                            t, d2 = place_on(x, y, k, ends[i, 0], ends[i, 1], ends[i, 2], ends[i, 3])
-                            d2 = d2 if marks[i] & needed == needed else np.inf
-                            near[n_near + j], near_t[n_near + j], near_d2[n_near + j] = i, t, d2
-                            least = d2 if d2 < least else least
+                        n_here = min(LANES, begin[here + 1] - first)
+                        least = measure(
+                            ends, marks, needed, members, first, n_here, x, y, k, near, near_t, near_d2, n_near
+                        )
                         if least == np.inf or least > reach * reach:
                             continue
                         n_near += n_here
@@ -182,12 +213,15 @@ def _nearest(px, py, shrink, limit, grid, needed):
             ring += 1
         # Ties go to the lowest index, so the result does not depend on the order of the cells.
         best_segment, best_t, n_kept = -1, 0.0, 0
+        # Without branches, as above. Those of other marks are infinitely far.
+        farthest = min(reach * reach, _FINITE)
         for j in range(n_near):
-            if near_d2[j] <= reach * reach and near_d2[j] < np.inf:
-                near[n_kept], near_t[n_kept], near_d2[n_kept] = near[j], near_t[j], near_d2[j]
-                if near_d2[j] == best and (best_segment < 0 or near[j] < best_segment):
-                    best_segment, best_t = np.int64(near[j]), near_t[j]
-                n_kept += 1
+            squared = near_d2[j]
+            near[n_kept], near_t[n_kept], near_d2[n_kept] = near[j], near_t[j], squared
+            n_kept += squared <= farthest
+        for j in range(n_kept):
+            if near_d2[j] == best and (best_segment < 0 or near[j] < best_segment):
+                best_segment, best_t = np.int64(near[j]), near_t[j]
         is_tied = is_full
         for j in range(n_kept):
             is_tied |= edge[near[j]] != edge[best_segment]
