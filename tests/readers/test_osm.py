@@ -21,7 +21,8 @@ from tests.support.osm_files import Relation, Way, osm_xml
 from traveltime_lab.crs import segment_lengths_m
 from traveltime_lab.errors import DataError, MissingFileError
 from traveltime_lab.readers.osm.edges import split_at_junctions, unbroken_runs
-from traveltime_lab.readers.osm.extract import NodePositions, Ways
+from traveltime_lab.readers.osm.extract import Ways
+from traveltime_lab.readers.osm.nodes import NodePositions
 from traveltime_lab.readers.osm.streets import read_osm
 from traveltime_lab.streets.tables import NODE_BLOCKS_DRIVING, NODE_CROSSING, NODE_SIGNALS, USE_DTYPES, StreetTables
 

@@ -13,7 +13,7 @@ from traveltime_lab._arrays import BoolArray, Int64Array
 from traveltime_lab.crs import wrap_degrees
 from traveltime_lab.errors import DataError
 from traveltime_lab.readers.osm.edges import Edges, Runs
-from traveltime_lab.readers.osm.extract import NodePositions
+from traveltime_lab.readers.osm.nodes import NodePositions, NodeTable
 from traveltime_lab.readers.osm.source_file import Header
 from traveltime_lab.readers.region import Region
 from traveltime_lab.streets.extent import Extent
@@ -29,7 +29,9 @@ _AROUND = 0.5
 _BESIDE = 0.1
 
 
-def extent_of(header: Header, region: Region | None, runs: Runs, positions: NodePositions) -> Extent | None:
+def extent_of(
+    header: Header, region: Region | None, runs: Runs, positions: NodePositions, nodes: NodeTable
+) -> Extent | None:
     """
     Return where the streets of a file are complete; None if the file does not say.
 
@@ -41,11 +43,10 @@ def extent_of(header: Header, region: Region | None, runs: Runs, positions: Node
         shape = region.shape if header.shape is None else _common(region, header.shape)
         return Extent("bounds", bounds, shape)
     if bounds is not None:
-        lng, lat = positions.lng, positions.lat
-        corners = np.array([lng.min(), lat.min(), lng.max(), lat.max()])
-        if not (np.abs(corners - bounds) <= _ROUNDING).all():
+        assert nodes.bounds is not None
+        if not (np.abs(np.subtract(nodes.bounds, bounds)) <= _ROUNDING).all():
             return Extent("file", bounds, header.shape)
-    return Extent("ways") if _are_around(positions, runs.cut) else None
+    return Extent("ways") if _are_around(positions, nodes, runs.cut) else None
 
 
 def _common(region: Region, files: Any) -> Any:
@@ -67,17 +68,19 @@ def _common(region: Region, files: Any) -> Any:
     return shape
 
 
-def _are_around(positions: NodePositions, cut: Int64Array) -> bool:
+def _are_around(positions: NodePositions, nodes: NodeTable, cut: Int64Array) -> bool:
     """Return whether nodes next to missing ones are several, all around, and mostly near the hull of all nodes."""
     if cut.size < _FEWEST_CUT:
         return False
     # Across the 180th meridian, too.
-    lng, lat = wrap_degrees(positions.lng - positions.lng[cut[0]]), positions.lat
-    at = np.column_stack([lng * np.cos(np.radians(lat.mean())), lat])
-    of_all, of_cut = (shapely.convex_hull(shapely.MultiPoint(each)) for each in (at, at[cut]))
+    origin = float(positions.lng[cut[0]])
+    corners, mean_lat = nodes.hull(origin)
+    narrower = np.array([np.cos(np.radians(mean_lat)), 1.0])
+    at_cut = np.column_stack([wrap_degrees(positions.lng[cut] - origin), positions.lat[cut]]) * narrower
+    of_all, of_cut = (shapely.convex_hull(shapely.MultiPoint(each)) for each in (corners * narrower, at_cut))
     if of_cut.area < _AROUND * of_all.area:
         return False
-    to_hull = shapely.distance(shapely.points(at[cut]), of_all.boundary)
+    to_hull = shapely.distance(shapely.points(at_cut), of_all.boundary)
     return bool(np.median(to_hull) <= _BESIDE * np.sqrt(of_all.area))
 
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from traveltime_lab._arrays import BoolArray, FloatArray, Int64Array, indptr_of, within_rows
 from traveltime_lab.crs import line_length_m, nanometres, segment_lengths_m
-from traveltime_lab.readers.osm.extract import NodePositions, Ways
+from traveltime_lab.readers.osm.extract import Ways
+from traveltime_lab.readers.osm.nodes import NodePositions
 
 #: Minimum length of an edge. Different nodes may share a point, and positions along an edge need a length.
 SHORTEST_EDGE_M = 0.01

@@ -27,20 +27,19 @@ from typing import Any, NamedTuple, Self, TypeVar
 import numpy as np
 import osmium
 
-from traveltime_lab._arrays import AnyArray, FloatArray, Int64Array, indptr_of
+from traveltime_lab._arrays import AnyArray, Int64Array, indptr_of
 from traveltime_lab._files import temporary_folder
 from traveltime_lab.errors import DataError
 from traveltime_lab.readers.osm import cut, opl, versions
+from traveltime_lab.readers.osm.nodes import LOCATION, PER_DEGREE, NodePositions, NodeTable, ascends, ids_of
 from traveltime_lab.readers.osm.opl import decode, parse_tags
 from traveltime_lab.readers.osm.source_file import Header, SourceFile, decoding, joint, paths_of, reading_text
 from traveltime_lab.readers.region import Region, swapped_hint
 
 Result = TypeVar("Result")
 
-_LOCATION = np.dtype([("id", "<i8"), ("x", "<i4"), ("y", "<i4")])
 _OBJECTS = osmium.osm.NODE | osmium.osm.WAY | osmium.osm.RELATION
 _DELETED = " dD "  # tags have no spaces in OPL
-_PER_DEGREE = 10_000_000  # the index stores coordinates as integers
 _REFS_PER_CHUNK = 500_000
 #: libosmium's filter of ids has bits for ranges of ids of this size, in blocks of this number of bytes, and 8 bytes for
 #: each range up to the highest. The most that it may take, besides a multiple of the size of the file.
@@ -76,22 +75,6 @@ class Relation(NamedTuple):
     members: list[tuple[str, int, str]]
 
 
-@dataclass(frozen=True)
-class NodePositions:
-    """Positions of all nodes of a file, sorted by id."""
-
-    osm_id: Int64Array
-    lng: FloatArray
-    lat: FloatArray
-
-    def find(self, refs: Int64Array) -> Int64Array:
-        """Return the index of each node reference, -1 where the node is not in the file."""
-        if len(self.osm_id) == 0:
-            return np.full(len(refs), -1, np.int64)
-        idx = np.minimum(np.searchsorted(self.osm_id, refs), len(self.osm_id) - 1)
-        return np.where(self.osm_id[idx] == refs, idx, -1)
-
-
 class OsmFile:
     """
     An existing OpenStreetMap file of a known format, or several that are read as one.
@@ -122,6 +105,7 @@ class OsmFile:
         self._is_rewritten = False
         self._current: tuple[str, str] | None = None  # path and format of what is read
         self._locations: AnyArray | None = None
+        self._nodes: NodeTable | None = None
 
     @property
     def name(self) -> str:
@@ -178,8 +162,8 @@ class OsmFile:
             return self._order(_OBJECTS, positions, others)
 
         order, locations = _with_locations(read)
-        nodes = locations["id"][locations["id"] != 0]  # unused rows of the index have the id 0
-        found = self._readable(is_fine=order.is_unique and versions.is_unique(nodes))
+        has_each_once = ascends(locations) or versions.is_unique(ids_of(locations))
+        found = self._readable(is_fine=order.is_unique and has_each_once)
         if not self._is_rewritten:
             self._locations = locations
         return found
@@ -265,30 +249,21 @@ class OsmFile:
 
     def ways(self, *filters: Any, only: Collection[int] | None = None) -> Ways:
         """Return the ways that pass all of the given filters (`osmium.filter`), or those of them with some ids."""
-        osm_id, counts = array("q"), array("q")
-        tags: list[str] = []
-        chunks: list[Int64Array] = []
-        pending: list[str] = []
-        n_pending = 0
+        (found,) = self.parts_of_ways(*filters, only=only)
+        return found
+
+    def parts_of_ways(
+        self, *filters: Any, only: Collection[int] | None = None, most: int | None = None
+    ) -> Iterator[Ways]:
+        """Yield the ways of `ways`, at most some in each part; there is at least one part."""
+        part = _WaysOfLines()
         with self._lines(osmium.osm.WAY, *filters) as lines:
             for line in lines:
-                head, _, nodes = line.rstrip("\n").rpartition(" N")
-                identity, _, tag_text = head.partition(" T")
-                way = _id_of(identity)
-                if only is not None and way not in only:
-                    continue
-                osm_id.append(way)
-                tags.append(tag_text)
-                count = nodes.count("n")
-                counts.append(count)
-                if count:
-                    pending.append(nodes)
-                    n_pending += count
-                    if n_pending >= _REFS_PER_CHUNK:
-                        chunks.append(_parse_refs(pending))
-                        pending, n_pending = [], 0
-        chunks.append(_parse_refs(pending))
-        return Ways(np.array(osm_id, np.int64), tags, indptr_of(counts), np.concatenate(chunks))
+                part.add(line, only)
+                if most is not None and len(part.osm_id) == most:
+                    yield part.ways()
+                    part = _WaysOfLines()
+        yield part.ways()
 
     def ways_by_id(self, requested: Collection[int]) -> Ways:
         """Return the ways with these ids."""
@@ -322,19 +297,30 @@ class OsmFile:
                 found.append(Relation(_id_of(identity), parse_tags(tag_text), members))
         return found
 
-    def node_positions(self, *, has_negative_ids: bool = False) -> NodePositions:
-        """Return the positions of all nodes. Negative ids (new nodes in editors) do not fit into the index."""
+    def read_nodes(self, *, has_negative_ids: bool = False) -> NodeTable:
+        """
+        Read the positions of all nodes, for `positions_of`.
+
+        Negative ids (new nodes in editors) do not fit into the index of libosmium.
+        """
         if has_negative_ids:
             if not self._is_rewritten and not self._order(osmium.osm.NODE).is_unique:
                 self._current = self._rewrite()
             table = self._written_locations()
         else:
             table = self._indexed_locations() if self._locations is None else self._locations
-        self._locations = None  # it is large
-        # Unused rows of the index and nodes without a position have coordinates out of range.
-        table = table[(np.abs(table["x"]) <= 180 * _PER_DEGREE) & (np.abs(table["y"]) <= 90 * _PER_DEGREE)]
-        table = table[np.argsort(table["id"], kind="stable")]
-        return NodePositions(table["id"].astype(np.int64), table["x"] / _PER_DEGREE, table["y"] / _PER_DEGREE)
+        self._locations = None
+        self._nodes = NodeTable(table)
+        return self._nodes
+
+    def positions_of(self, *refs: Int64Array) -> NodePositions:
+        """Return the positions of the nodes with these ids that the file has, after `read_nodes`."""
+        assert self._nodes is not None
+        return self._nodes.of(np.concatenate(refs))
+
+    def forget_nodes(self) -> None:
+        """Free the memory of the positions."""
+        self._nodes = None
 
     def _indexed_locations(self) -> AnyArray:
         def read(positions: Any) -> None:
@@ -350,8 +336,8 @@ class OsmFile:
                 head, _, lat = line.rstrip("\n").rpartition(" y")
                 _, _, lng = head.rpartition(" x")
                 if lng and lat:
-                    rows.append((_id_of(line), round(float(lng) * _PER_DEGREE), round(float(lat) * _PER_DEGREE)))
-        return np.array(rows, _LOCATION)
+                    rows.append((_id_of(line), round(float(lng) * PER_DEGREE), round(float(lat) * PER_DEGREE)))
+        return np.array(rows, LOCATION)
 
 
 def _readers(path: str, form: str, kind: Any) -> Iterator[osmium.io.Reader]:
@@ -385,13 +371,16 @@ def _with_locations(read: Callable[[Any], Result]) -> tuple[Result, AnyArray]:
     -------
     result
         Result of the function.
-    array of dtype `_LOCATION`
+    array of dtype `LOCATION`
         Rows of the handler's index. Unused rows have the id 0.
     """
     with _index_file() as target:
         index = osmium.index.create_map(f"sparse_file_array,{target}")
         result = read(osmium.NodeLocationsForWays(index))
-        return result, np.fromfile(target, dtype=_LOCATION)
+        if hasattr(os, "memfd_create") and os.path.getsize(target) > 0:
+            # The file is in memory already, and stays there as long as the array does.
+            return result, np.memmap(target, LOCATION, "r")
+        return result, np.fromfile(target, LOCATION)
 
 
 @contextmanager
@@ -430,6 +419,43 @@ def _close_all(file: os.stat_result) -> None:
         with suppress(OSError):
             if os.path.samestat(os.fstat(descriptor), file):
                 os.close(descriptor)
+
+
+class _WaysOfLines:
+    """Ways from lines of text, one after the other."""
+
+    def __init__(self) -> None:
+        self.osm_id, self._counts = array("q"), array("q")
+        self._tags: list[str] = []
+        self._chunks: list[Int64Array] = []
+        self._pending: list[str] = []
+        self._n_pending = 0
+
+    def add(self, line: str, only: Collection[int] | None) -> None:
+        """Add the way of a line, if it is one of some ids."""
+        head, _, nodes = line.rstrip("\n").rpartition(" N")
+        identity, _, tag_text = head.partition(" T")
+        way = _id_of(identity)
+        if only is not None and way not in only:
+            return
+        self.osm_id.append(way)
+        self._tags.append(tag_text)
+        count = nodes.count("n")
+        self._counts.append(count)
+        if count:
+            self._pending.append(nodes)
+            self._n_pending += count
+            if self._n_pending >= _REFS_PER_CHUNK:
+                self._parse()
+
+    def ways(self) -> Ways:
+        """Return the ways."""
+        self._parse()
+        return Ways(np.array(self.osm_id, np.int64), self._tags, indptr_of(self._counts), np.concatenate(self._chunks))
+
+    def _parse(self) -> None:
+        self._chunks.append(_parse_refs(self._pending))
+        self._pending, self._n_pending = [], 0
 
 
 def _parse_refs(texts: list[str]) -> Int64Array:

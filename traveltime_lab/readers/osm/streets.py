@@ -34,10 +34,11 @@ from traveltime_lab.readers.osm.edges import (
     unbroken_runs,
     way_lengths_m,
 )
-from traveltime_lab.readers.osm.extract import NodePositions, OsmFile, Relation, Ways
+from traveltime_lab.readers.osm.extract import OsmFile, Relation, Ways
 from traveltime_lab.readers.osm.ferries import timed_ferries, untagged_ferries
+from traveltime_lab.readers.osm.nodes import NodePositions
 from traveltime_lab.readers.osm.opl import decode, encode, parse_tags
-from traveltime_lab.readers.osm.places import NAME_KEYS, is_place, read_places
+from traveltime_lab.readers.osm.places import NAME_KEYS, PlaceRows, is_place, read_places
 from traveltime_lab.readers.osm.step_free import NODE_KEYS as OBSTACLE_KEYS
 from traveltime_lab.readers.osm.step_free import STEP_FREE_KEYS, node_code, way_code
 from traveltime_lab.readers.osm.stress import STRESS_KEYS, by_side_of_traffic, codes
@@ -152,7 +153,9 @@ def _read(file: OsmFile, report_progress: Callable[[str, float], Any]) -> Street
     streets = _read_streets(file, multipolygons, relations["route"])
 
     report_progress("nodes", 0.5)
-    positions = file.node_positions(has_negative_ids=bool((streets.ways.refs < 0).any()))
+    nodes = file.read_nodes(has_negative_ids=bool((streets.ways.refs < 0).any()))
+    via_ids = np.array([r.via_node for r in restrictions.found if not r.via_ways], np.int64)
+    positions = file.positions_of(streets.ways.refs, via_ids)
     flags = np.zeros(len(positions.osm_id), np.uint16)
     obstacles = np.zeros(len(positions.osm_id), np.uint16)
     named = _read_nodes(file, positions, flags, obstacles)
@@ -161,7 +164,7 @@ def _read(file: OsmFile, report_progress: Callable[[str, float], Any]) -> Street
     runs = unbroken_runs(streets.ways, positions)
     _time_ferries(streets, runs, positions)
     must_split = ((flags & _SPLITTING_FLAGS) > 0) | (obstacles > 0)
-    via_nodes = positions.find(np.array([r.via_node for r in restrictions.found if not r.via_ways], np.int64))
+    via_nodes = positions.find(via_ids)
     must_split[via_nodes[via_nodes >= 0]] = True
     edges = split_at_junctions(runs, positions, must_split)
     if len(edges.way) == 0:
@@ -179,16 +182,21 @@ def _read(file: OsmFile, report_progress: Callable[[str, float], Any]) -> Street
     report_progress("water", 0.9)
     on_ground = ~(uses["is_ferry"].to_numpy()[streets.use[edges.way]] | streets.off_ground[edges.way])
     street_nodes = ends_of(edges.from_node, edges.to_node, on_ground)
-    waters = read_waters(file, multipolygons, positions, bounds=header.bounds, street_nodes=street_nodes)
+    where = positions.lng[street_nodes], positions.lat[street_nodes]
+    waters = read_waters(file, multipolygons, bounds=header.bounds, street_nodes=where)
+    del where
 
     report_progress("places", 0.95)
-    places = read_places(file, named, multipolygons, positions)
+    places = read_places(file, named, multipolygons)
 
+    extent = extent_of(header, file.region, runs, positions, nodes)
+    n_in_file = nodes.n_nodes
+    del nodes
+    file.forget_nodes()
     tables = _tables(streets, edges, positions, flags, uses, turns)
     is_node = _is_node(edges, len(positions.osm_id))
     tables |= {"edge_step_free": streets.obstacles[edges.way], "node_step_free": obstacles[is_node]}
     tables["edge_avoid"] = streets.avoid[edges.way]
-    extent = extent_of(header, file.region, runs, positions)
     if extent is not None:
         tables["extent"], tables["edge_is_cut"] = extent, are_cut(extent, runs, edges, len(positions.osm_id))
     report: dict[str, Any] = {
@@ -197,7 +205,7 @@ def _read(file: OsmFile, report_progress: Callable[[str, float], Any]) -> Street
         "data_timestamp": header.timestamp,
         "generator": header.generator,
         **({} if file.cut is None else {"cut": file.cut.facts()}),
-        "nodes_in_file": len(positions.osm_id),
+        "nodes_in_file": n_in_file,
         **{key: count for key, count in file.dropped._asdict().items() if count},
         "ways_read": streets.n_read,
         "ways_dropped_unusable": streets.n_read - len(streets.ways.osm_id),
@@ -371,14 +379,12 @@ def _pedestrian_outlines(file: OsmFile, multipolygons: Sequence[Relation], *, kn
     return Ways(found.osm_id, [street_of[way] for way in found.osm_id.tolist()], found.indptr, found.refs)
 
 
-def _read_nodes(
-    file: OsmFile, positions: NodePositions, flags: UInt16Array, obstacles: UInt16Array
-) -> list[tuple[int, dict[str, str]]]:
-    """Set the flags and obstacles of tagged nodes; return the id and the tags of those that are places."""
-    osm_ids, values, named = [], [], []
+def _read_nodes(file: OsmFile, positions: NodePositions, flags: UInt16Array, obstacles: UInt16Array) -> PlaceRows:
+    """Set the flags and obstacles of tagged nodes; return those that are places."""
+    osm_ids, values, named = [], [], PlaceRows()
     for osm_id, tags in file.tagged_nodes((*NODE_KEYS, *NAME_KEYS, *OBSTACLE_KEYS)):
         if is_place(tags):
-            named.append((osm_id, tags))
+            named.add_node(file, osm_id, tags)
         value = node_flags(tags), node_code(tags)
         if any(value):
             osm_ids.append(osm_id)

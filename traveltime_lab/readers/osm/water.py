@@ -12,7 +12,8 @@ import shapely
 
 from traveltime_lab._arrays import FloatArray, Int64Array
 from traveltime_lab.crs import LocalFrame, metres_per_degree
-from traveltime_lab.readers.osm.extract import NodePositions, OsmFile, Relation, Ways
+from traveltime_lab.readers.osm.extract import OsmFile, Relation, Ways
+from traveltime_lab.readers.osm.nodes import NodePositions
 from traveltime_lab.readers.osm.opl import parse_tags
 from traveltime_lab.readers.osm.water_tags import WATER_TAGS, is_water
 from traveltime_lab.runtime.warnings import warn
@@ -35,10 +36,9 @@ class Waters(NamedTuple):
 def read_waters(
     file: OsmFile,
     multipolygons: Sequence[Relation],
-    positions: NodePositions,
     *,
     bounds: Bounds | None = None,
-    street_nodes: Int64Array | None = None,
+    street_nodes: tuple[FloatArray, FloatArray] | None = None,
 ) -> Waters:
     """
     Return coastlines and water areas.
@@ -46,15 +46,13 @@ def read_waters(
     Parameters
     ----------
     file : OsmFile
-        File with the ways.
+        File with the ways, whose nodes have been read.
     multipolygons : sequence of Relation
         Multipolygon relations of the file, water or not.
-    positions : NodePositions
-        Positions of the nodes.
     bounds : tuple of float, optional
         West, south, east, north of an extract from a larger file.
-    street_nodes : int64 array, optional
-        Indices of nodes of streets on the ground.
+    street_nodes : tuple of two float64 arrays, optional
+        Longitudes and latitudes of nodes of streets on the ground.
 
     Returns
     -------
@@ -71,6 +69,7 @@ def read_waters(
     """
     report: Counter[str] = Counter()
     tagged = file.ways(osmium.filter.TagFilter(("natural", "coastline"), *WATER_TAGS))
+    positions = file.positions_of(tagged.refs)
     tags = [parse_tags(text) for text in tagged.tags]
     coast_rows = np.array([row for row, t in enumerate(tags) if t.get("natural") == "coastline"], np.int64)
     coastlines = _coastlines(tagged.rows(coast_rows), positions, report)
@@ -94,6 +93,7 @@ def read_waters(
     requested = {ref for relation in water_relations for letter, ref, _ in relation.members if letter == "w"}
     members = file.ways_by_id(requested) if requested else tagged.rows(np.zeros(0, np.int64))
     row_of = {way: row for row, way in enumerate(members.osm_id.tolist())}
+    positions = file.positions_of(members.refs)
     nodes = positions.find(members.refs)
     for relation in water_relations:
         rows = [row_of.get(ref) for letter, ref, _ in relation.members if letter == "w"]
@@ -143,13 +143,15 @@ def _closed_at_border(ring: Int64Array, positions: NodePositions, bounds: Bounds
     return np.append(kept, kept[0])
 
 
-def _is_land(ring: Int64Array, positions: NodePositions, bounds: Bounds, street_nodes: Int64Array | None) -> bool:
+def _is_land(
+    ring: Int64Array, positions: NodePositions, bounds: Bounds, street_nodes: tuple[FloatArray, FloatArray] | None
+) -> bool:
     """Return whether a ring has about as many streets on the ground in it as the land beside it."""
     if street_nodes is None:
         return False
     frame = LocalFrame(float(positions.lng[ring[0]]), float(positions.lat[ring[0]]))
     shore = shapely.Polygon(np.column_stack(frame.to_xy(positions.lng[ring], positions.lat[ring])))
-    x, y = frame.to_xy(positions.lng[street_nodes], positions.lat[street_nodes])
+    x, y = frame.to_xy(*street_nodes)
     (west, east), (south, north) = frame.to_xy(np.array(bounds[0::2]), np.array(bounds[1::2]))
     if west >= east:  # around the globe, or across the meridian opposite of the ring
         west, east = -np.inf, np.inf
