@@ -22,6 +22,8 @@ from traveltime_lab._arrays import FloatArray, Int64Array
 WGS84: Final = pyproj.CRS.from_epsg(4326)
 WGS84_A_M = 6_378_137.0
 WGS84_E2 = 6.694379990141316e-3
+#: Segments that are measured at the same time.
+_AT_ONCE: Final = 1 << 18
 
 
 def metres_per_degree(lat: FloatArray | float) -> tuple[FloatArray, FloatArray]:
@@ -78,8 +80,14 @@ def segment_lengths_m(lng: FloatArray, lat: FloatArray) -> FloatArray:
     float64 array of shape (n - 1,)
         Metres.
     """
-    mx, my = metres_per_degree((lat[1:] + lat[:-1]) / 2.0)
-    return np.hypot(wrap_degrees(np.diff(lng)) * mx, np.diff(lat) * my)
+    metres = np.empty(max(0, len(lng) - 1))
+    # Some at a time: temporary arrays would have several times the memory of those of a country.
+    for first in range(0, metres.size, _AT_ONCE):
+        part = slice(first, first + _AT_ONCE + 1)
+        mx, my = metres_per_degree((lat[part][1:] + lat[part][:-1]) / 2.0)
+        along = np.hypot(wrap_degrees(np.diff(lng[part])) * mx, np.diff(lat[part]) * my)
+        metres[first : first + along.size] = along
+    return metres
 
 
 def nanometres(metres: FloatArray) -> Int64Array:

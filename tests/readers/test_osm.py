@@ -20,6 +20,8 @@ from hypothesis import strategies as st
 from tests.support.osm_files import Relation, Way, osm_xml
 from traveltime_lab.crs import segment_lengths_m
 from traveltime_lab.errors import DataError, MissingFileError
+from traveltime_lab.readers.osm import nodes as nodes_module
+from traveltime_lab.readers.osm import places
 from traveltime_lab.readers.osm.edges import split_at_junctions, unbroken_runs
 from traveltime_lab.readers.osm.extract import Ways
 from traveltime_lab.readers.osm.nodes import NodePositions
@@ -558,6 +560,55 @@ class TestRestrictions:
     def test_a_way_that_goes_on_both_ways_is_ambiguous(self, read):
         ways = [(10, "4 5", "highway=primary"), (11, "2 5 8", "highway=primary")]
         assert self.mapped(read, "w10@from n5@via w11@to", ways=ways) == ([], {"ambiguous_geometry": 1})
+
+
+@given(
+    st.lists(st.tuples(st.integers(-4, 30), st.booleans()), unique_by=lambda row: row[0]),
+    st.booleans(),
+    st.lists(st.integers(-6, 32)),
+    st.integers(1, 5),
+)
+def test_a_table_of_nodes_has_those_with_a_position(rows, is_sorted, asked, block):
+    # Rows of the index that are not used have the id 0.
+    there = {osm_id: (osm_id * 7 % 100, osm_id * 3 % 50) for osm_id, has_place in rows if has_place and osm_id}
+    rows = sorted(rows) if is_sorted else rows
+    outside = (2**31 - 1, 2**31 - 1)
+    table = np.array([(osm_id, *there.get(osm_id, outside)) for osm_id, _ in rows], nodes_module.LOCATION)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(nodes_module, "_BLOCK", block)
+        made = nodes_module.NodeTable(table)
+        found = made.of(np.array(asked, np.int64))
+        corners, mean = made.hull(0.0)
+    assert made.n_nodes == len(there)
+    expected = sorted({osm_id for osm_id in asked if osm_id in there})
+    assert found.osm_id.tolist() == expected
+    assert found.lng.tolist() == [there[osm_id][0] / 1e7 for osm_id in expected]
+    assert found.lat.tolist() == [there[osm_id][1] / 1e7 for osm_id in expected]
+    if there:
+        every = np.array([*there.values()]) / 1e7
+        assert made.bounds == (*every.min(axis=0), *every.max(axis=0))
+        hull, of_all = (shapely.convex_hull(shapely.MultiPoint(each)) for each in (corners, every))
+        # Corners on a straight line may differ.
+        assert shapely.hausdorff_distance(hull, of_all) < 1e-12
+        assert mean == pytest.approx(every[:, 1].mean())
+    else:
+        assert made.bounds is None
+    made.forget()
+    assert made.of(np.array(asked, np.int64)).osm_id.size == 0
+
+
+def test_how_many_objects_are_read_at_once_does_not_matter(tmp_path, monkeypatch):
+    numbered = [(n, f"{n % 9 + 1} {(n + 1) % 9 + 1}", f"building=yes|addr:housenumber={n}") for n in range(20, 32)]
+    path = tmp_path / "town.osm"
+    tags = {n: f"name=Place {n}|amenity=cafe" for n in range(1, 10)}
+    path.write_bytes(osm_xml(GRID, [(10, "1 2 3", "highway=primary"), *numbered], node_tags=tags))
+    whole = read_osm(path)
+    assert whole.report["place_nodes"] == 9 and whole.report["place_ways"] == 12
+    monkeypatch.setattr(places, "_AT_ONCE", 5)
+    monkeypatch.setattr(nodes_module, "_BLOCK", 2)
+    parts = read_osm(path)
+    assert parts.places.equals(whole.places)
+    assert parts.report == whole.report
 
 
 @pytest.mark.parametrize("ids", [[], [5], [-3, 5, 9]])

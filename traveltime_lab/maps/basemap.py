@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 import shapely
 
-from traveltime_lab._arrays import AnyArray, FloatArray, Int64Array
+from traveltime_lab._arrays import AnyArray, FloatArray, Int64Array, unique_values
 from traveltime_lab.maps import style
 from traveltime_lab.network.network import Network
 from traveltime_lab.runtime.memo import Derived
@@ -147,7 +147,7 @@ def _groups(network: Network) -> dict[int, _Lines]:
     lines = shapely.linestrings(np.column_stack([x, y]), indices=parts)
     names = np.array(t.names, dtype=object)
     groups = {}
-    for value in np.unique(rank):
+    for value in unique_values(rank):
         mine = np.flatnonzero(rank == value)
         order = mine[np.argsort(t.edge_name[mine], kind="stable")]
         same_name = np.flatnonzero(np.diff(t.edge_name[order], prepend=-1))

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import shapely
 
-from traveltime_lab._arrays import AnyArray, FloatArray
+from traveltime_lab._arrays import AnyArray, FloatArray, unique_values
 from traveltime_lab._checks import is_hashable
 from traveltime_lab.errors import CoordinateError, CrsError, InputError
 from traveltime_lab.maps import basemap, style
@@ -191,7 +191,7 @@ def compares_areas(table: Any) -> bool:
 
 def _distinct(values: FloatArray) -> FloatArray:
     """Return the unique finite values in increasing order."""
-    return np.unique(values[np.isfinite(values)])
+    return unique_values(values[np.isfinite(values)])
 
 
 def read_numbers(table: gpd.GeoDataFrame, name: Hashable) -> FloatArray:
@@ -369,7 +369,7 @@ def groups_of(scene: Scene) -> AnyArray:
     if "origin" in areas.columns:
         return np.asarray(areas["origin"].to_numpy(), dtype=object)
     values = scene.area_values
-    if values is not None and np.unique(values).size == len(values):
+    if values is not None and unique_values(values).size == len(values):
         return np.zeros(len(areas), dtype=object)  # rings of one origin
     return np.asarray(areas.index.to_numpy(), dtype=object)
 

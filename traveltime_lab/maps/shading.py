@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from traveltime_lab._arrays import FloatArray
+from traveltime_lab._arrays import FloatArray, unique_values
 from traveltime_lab._checks import did_you_mean, number, whole, words
 from traveltime_lab.errors import InputError, MissingDependencyError
 from traveltime_lab.maps import style
@@ -82,7 +82,7 @@ class Shading:
         except Exception as error:  # whatever a classifier raises
             msg = f"scheme {self.scheme!r} cannot classify {values.size} values into k={self.k}: {error}"
             raise InputError(msg) from error
-        bins = np.unique(np.asarray(made.bins, np.float64))
+        bins = unique_values(np.asarray(made.bins, np.float64))
         # A lowest class of the least value alone would have no extent in the legend.
         first = min(float(values.min()), bins[0])
         return np.concatenate([[first if first < bins[0] else bins[0] - (abs(bins[0]) or 1.0) * 1e-3], bins])

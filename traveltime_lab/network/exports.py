@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import shapely
 
-from traveltime_lab._arrays import BoolArray, FloatArray, Int32Array, Int64Array
+from traveltime_lab._arrays import BoolArray, FloatArray, Int32Array, Int64Array, unique_values
 from traveltime_lab.errors import MissingDependencyError, ModeError
 from traveltime_lab.modes.one_moment import of_one_moment
 from traveltime_lab.modes.transportation import Transportation
@@ -265,7 +265,7 @@ def _arcs(network: NetworkData, transportation: str | Transportation, departure_
         whole_ms = np.zeros(topology.is_open.size, np.int64)
         whole_ms[topology.arc_edge] = primary(graph.weights)
         time_ms = whole_ms[directed]
-    labels = np.unique(np.concatenate([start, end]))
+    labels = unique_values(np.concatenate([start, end]))
     rows = np.zeros(int(junction.max()) + 1, np.int64)
     rows[junction] = node
     return _Arcs(directed, start, end, time_ms, topology.is_open, labels, rows[labels])

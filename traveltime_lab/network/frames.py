@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import shapely
 
-from traveltime_lab._arrays import Int32Array, Int64Array, indptr_of
+from traveltime_lab._arrays import Int32Array, Int64Array, indptr_of, unique_values
 from traveltime_lab.crs import LocalFrame, line_length_m
 from traveltime_lab.errors import CrsError, DataError, InputError
 from traveltime_lab.moments import resolve_moment
@@ -187,7 +187,7 @@ def edges_frame(self: NetworkData, departure_time: dt.datetime | str | None = No
 def _restrictions(tables: StreetTables) -> dict[str, Any]:
     """Return the arrays of turn restrictions, and the edges that they refer to."""
     found = {name: getattr(tables, name).tolist() for name in _RESTRICTIONS}
-    edges = np.unique(tables.restriction_edges // 2)
+    edges = unique_values(tables.restriction_edges // 2)
     ends = [values[edges].tolist() for values in (tables.edge_from, tables.edge_to, tables.edge_way_id)]
     return found | {"edges": edges.tolist(), "ends": ends}
 

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import pandas as pd
 
-from traveltime_lab._arrays import AnyArray, BoolArray, Float32Array, FloatArray, Int64Array
+from traveltime_lab._arrays import AnyArray, BoolArray, Float32Array, FloatArray, Int64Array, unique_values
 from traveltime_lab._checks import did_you_mean
 from traveltime_lab._files import as_path, is_file
 from traveltime_lab.errors import DataError, InputError, LimitError, MissingFileError
@@ -129,7 +129,7 @@ def with_profile(tables: StreetTables, given: Any) -> HourlySpeeds | None:
         rows = _Rows(name, first, {key: column.reset_index(drop=True) for key, column in columns.items()})
         if week is None:
             street = next(each for each in _STREETS if each in columns)
-            ids = np.arange(tables.edge_from.size) if street == "edge" else np.unique(tables.edge_way_id)
+            ids = np.arange(tables.edge_from.size) if street == "edge" else unique_values(tables.edge_way_id)
             week = _Week(street, ids.astype(np.int64))
         week.add(rows)
         first += len(rows.columns["hour"])
@@ -224,7 +224,7 @@ class _Week:
     def _make_room(self, number: Int64Array, sides: BoolArray) -> None:
         """Give streets without a row of speeds the next ones."""
         for side in range(2):
-            new = np.unique(number[sides[:, side]])
+            new = unique_values(number[sides[:, side]])
             new = new[self.row_of[new, side] < 0]
             self.row_of[new, side] = self.n + np.arange(new.size)
             self.n += new.size

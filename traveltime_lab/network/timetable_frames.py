@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import shapely
 
-from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray, IndexArray, Int64Array, chosen_rows
+from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray, IndexArray, Int64Array, chosen_rows, unique_values
 from traveltime_lab._checks import composed, did_you_mean, flag, items, words
 from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.errors import InputError, NoServiceError
@@ -263,7 +263,7 @@ def _moments(timetable: Timetable, seconds: Int64Array, is_any: BoolArray, day: 
     posix = np.full(seconds.size, np.datetime64("NaT", "s"))
     if day is not None:
         zones = timetable.column("routes", "zone_idx")
-        for zone in np.unique(zones[is_any]):
+        for zone in unique_values(zones[is_any]):
             own = is_any & (zones == zone)
             origin = day_origin(day.toordinal(), timetable.zones[zone])
             posix[own] = (seconds[own] + origin).astype("datetime64[s]")
@@ -273,11 +273,11 @@ def _moments(timetable: Timetable, seconds: Int64Array, is_any: BoolArray, day: 
 def _n_stops(timetable: Timetable) -> Int64Array:
     """Return the number of different stops of each route."""
     t = timetable
-    pairs = np.unique(t.hot.trip_route.astype(np.int64) * (t.pattern_indptr.size) + t.hot.trip_pattern)
+    pairs = unique_values(t.hot.trip_route.astype(np.int64) * (t.pattern_indptr.size) + t.hot.trip_pattern)
     route, pattern = np.divmod(pairs, t.pattern_indptr.size)
     indptr, at = chosen_rows(t.pattern_indptr, pattern)
     of = np.repeat(route, np.diff(indptr))
-    stops = np.unique(of * t.n_stops + t.pattern_stop[at]) // max(t.n_stops, 1)
+    stops = unique_values(of * t.n_stops + t.pattern_stop[at]) // max(t.n_stops, 1)
     return np.bincount(stops, minlength=len(t.routes)).astype(np.int64)
 
 

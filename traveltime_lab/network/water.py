@@ -18,7 +18,7 @@ import numpy as np
 import shapely
 from shapely import MultiPolygon
 
-from traveltime_lab._arrays import BoolArray, FloatArray, Int64Array, ObjectArray
+from traveltime_lab._arrays import BoolArray, FloatArray, Int64Array, ObjectArray, unique_values
 from traveltime_lab.crs import LocalFrame
 from traveltime_lab.errors import FormatError
 from traveltime_lab.runtime.warnings import warn
@@ -189,8 +189,8 @@ class WaterBodies:
             return shape
         # Adjacent tiles share edges, so their MultiPolygon is invalid. The overlay merges equal edges first, so that
         # the result is that of their union, which would take much longer to compute.
-        wet = np.unique(part)
-        water = shapely.multipolygons(self.tiles[np.unique(tile)])
+        wet = unique_values(part)
+        water = shapely.multipolygons(self.tiles[unique_values(tile)])
         cut = shapely.difference(shapely.multipolygons(parts[wet]), water)
         return _multipolygon(np.append(np.delete(parts, wet), cut))
 

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import shapely
 
-from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray, Int32Array, Int64Array, indptr_of
+from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray, Int32Array, Int64Array, indptr_of, unique_values
 from traveltime_lab.crs import line_length_m, segment_lengths_m
 from traveltime_lab.errors import InputError
 from traveltime_lab.modes.table import BASE_MODES, STREET_MODES
@@ -235,7 +235,7 @@ def assemble(streets: StreetColumns, *, keeps_tags: bool) -> StreetTables:
     places = found.coord_lng[found.coord_indptr[:-1]], found.coord_lat[found.coord_indptr[:-1]]
     # Without classes of streets nothing is known of any.
     if any("highway" in tags or "route" in tags for tags in streets.tags):
-        used = np.unique(np.concatenate([streets.u[kept], streets.v[kept]]))
+        used = unique_values(np.concatenate([streets.u[kept], streets.v[kept]]))
         codes_of_nodes = [node_code(streets.node_tags[idx]) for idx in used]
         found = replace(
             found,
@@ -258,7 +258,7 @@ def _tables(
     lines = [streets.lines[row][::-1] if flip else streets.lines[row] for row, flip in zip(kept, flips, strict=True)]
     edge_from = np.where(flips, streets.v[kept], streets.u[kept])
     edge_to = np.where(flips, streets.u[kept], streets.v[kept])
-    used = np.unique(np.concatenate([edge_from, edge_to]))
+    used = unique_values(np.concatenate([edge_from, edge_to]))
     report["nodes_without_edges"] = len(streets.node_ids) - len(used)
     new_index = np.full(len(streets.node_ids), -1, dtype=np.int32)
     new_index[used] = np.arange(len(used), dtype=np.int32)

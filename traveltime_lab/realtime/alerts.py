@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from traveltime_lab._arrays import AnyArray, BoolArray, Int64Array, chosen_rows
+from traveltime_lab._arrays import AnyArray, BoolArray, Int64Array, chosen_rows, unique_values
 from traveltime_lab.realtime.apply import repetitions
 from traveltime_lab.realtime.match import UNKNOWN_FEED, ordinal_of, origins, rows_by_text, seconds_of
 from traveltime_lab.realtime.sources import NONE
@@ -301,7 +301,7 @@ class _Known:
         is_closed = is_meant & _in_periods(alert, first_time, last_time)
         # A call may be closed in some repetitions if the interval only overlaps a period.
         is_open = is_meant & (~is_closed if start is None else True) & _in_periods(alert, last_time, first_time)
-        for i in np.unique(owner[is_open & hot.is_repeated[runs][owner]]).tolist():
+        for i in unique_values(owner[is_open & hot.is_repeated[runs][owner]]).tolist():
             part = slice(indptr[i], indptr[i + 1])
             offset = time[part] - time[indptr[i]] + begins[i]
             self._close_repetitions((int(runs[i]), date), offset, is_meant[part], alert, closed, start)

@@ -15,7 +15,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from traveltime_lab._arrays import AnyArray, BoolArray, Int64Array, within_rows
+from traveltime_lab._arrays import AnyArray, BoolArray, Int64Array, unique_values, within_rows
 from traveltime_lab._checks import did_you_mean
 from traveltime_lab.errors import InputError
 from traveltime_lab.realtime.messages import TripUpdates
@@ -231,7 +231,7 @@ class Matcher:
         mine = hot.trip_route[timetable.frequency_trip] == route
         mine &= (timetable.frequency_start <= start) & (start < timetable.frequency_end)
         fits = (start - timetable.frequency_start) % timetable.frequency_headway == 0
-        repeated = np.unique(timetable.frequency_trip[mine & (fits | ~timetable.frequency_exact)])
+        repeated = unique_values(timetable.frequency_trip[mine & (fits | ~timetable.frequency_exact)])
         return [*rows[first:last].tolist(), *repeated.tolist()]
 
     def _calling(self, u: int, trips: list[int], letter: str) -> list[int]:
@@ -272,7 +272,7 @@ class Matcher:
         has_date = out.date[u] >= 0
         reference = reference_times(updates)[u]
         known = has_date | (reference != NONE)
-        for each in np.unique(u[~known]).tolist():
+        for each in unique_values(u[~known]).tolist():
             out.reason[each] = "neither a start_date nor a time says the day"
         u, trip, has_date, reference = u[known], trip[known], has_date[known], reference[known]
         n_days = np.where(has_date, 1, _DAYS.size)

@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from traveltime_lab._arrays import Int64Array
+from traveltime_lab._arrays import Int64Array, unique_values
 from traveltime_lab.realtime.apply import planned_run
 from traveltime_lab.realtime.match import Matcher, Matches, ordinal_of, origins, rows_by_text, seconds_of
 from traveltime_lab.realtime.messages import TripUpdates
@@ -221,10 +221,10 @@ class Runs:
             return -1
         routes: set[int] = set()
         calling = np.flatnonzero(timetable.pattern_stop == stops[0])
-        for pattern in np.unique(np.searchsorted(timetable.pattern_indptr, calling, "right") - 1).tolist():
+        for pattern in unique_values(np.searchsorted(timetable.pattern_indptr, calling, "right") - 1).tolist():
             calls = iter(timetable.pattern_stop[slice(*timetable.pattern_indptr[pattern : pattern + 2])].tolist())
             if all(stop in calls for stop in stops):
-                routes |= {*np.unique(hot.trip_route[hot.trip_pattern == pattern]).tolist()}
+                routes |= {*unique_values(hot.trip_route[hot.trip_pattern == pattern]).tolist()}
         return routes.pop() if len(routes) == 1 else -1
 
     def from_stops(self, u: int, date: int, route: int) -> Run | str:

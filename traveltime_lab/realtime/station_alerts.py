@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from traveltime_lab._arrays import BoolArray
+from traveltime_lab._arrays import BoolArray, unique_values
 from traveltime_lab.realtime.match import UNKNOWN_FEED, rows_by_text
 from traveltime_lab.realtime.sources import NONE
 from traveltime_lab.transit.pathways import ELEVATOR, ENTRANCE, NODE
@@ -74,7 +74,7 @@ def closed_pathways(
         if not n:
             if alert["effect"] == _ISSUE:
                 found[number] = "closes no elevator, as it names no entrance or place inside a station where one stops"
-        elif feed < 0 and np.unique(of_feed[rows]).size > 1:
+        elif feed < 0 and unique_values(of_feed[rows]).size > 1:
             found[number] = _and(before, f"closes no {what}, as its places are of several feeds; say which with feed=")
         elif _is_now(alert):
             is_closed |= here

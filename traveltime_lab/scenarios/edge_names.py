@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import shapely
 
-from traveltime_lab._arrays import AnyArray, Int64Array, chosen_rows
+from traveltime_lab._arrays import AnyArray, Int64Array, chosen_rows, unique_values
 from traveltime_lab._checks import is_whole
 from traveltime_lab.crs import LocalFrame
 from traveltime_lab.errors import InputError
@@ -101,7 +101,7 @@ def edges_of(tables: StreetTables, names: Sequence[EdgeName], title: str) -> Int
         metres = np.full(len(names), np.inf)
         np.minimum.at(metres, owner, shapely.distance(_lines(tables, rows, frame), shapely.points(x, y)[owner]))
         if (metres <= NEAR_M).all():
-            return np.unique(rows)
+            return unique_values(rows)
         lost = names[int(np.argmax(metres > NEAR_M))]
     raise InputError(
         f"{title}: the network has no edge of {lost}. If it is part of a new street, apply the change that adds the "

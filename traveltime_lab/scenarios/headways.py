@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from traveltime_lab._arrays import AnyArray, IndexArray, Int64Array
+from traveltime_lab._arrays import AnyArray, IndexArray, Int64Array, unique_values
 from traveltime_lab.errors import LimitError
 from traveltime_lab.scenarios.changes import seconds_of
 from traveltime_lab.scenarios.transit_changes import ScaleHeadway, SetHeadway, ShiftTrips
@@ -43,7 +43,7 @@ class _DayClass:
 def _day_classes(timetable: Timetable, trips: IndexArray) -> tuple[list[_DayClass], Services]:
     """Return the classes of days of some trips, and the services with those added that the classes need."""
     services = timetable.services
-    used = np.unique(timetable.hot.trip_service[trips])
+    used = unique_values(timetable.hot.trip_service[trips])
     first, last = (int(bound) for bound in (services.spans()[0][used].min(), services.spans()[1][used].max()))
     if used.size <= 1 or last - first > _MOST_DAYS:
         return [_DayClass((int(service),), int(service)) for service in used], services
@@ -94,7 +94,7 @@ def scale_headway(timetable: Timetable, change: ScaleHeadway, trips: IndexArray)
         classes, services = _day_classes(timetable, plain)
         for days in classes:
             here = plain[np.isin(hot.trip_service[plain], days.members)]
-            for pattern in np.unique(hot.trip_pattern[here]):
+            for pattern in unique_values(hot.trip_pattern[here]):
                 same = here[hot.trip_pattern[here] == pattern]
                 parts.append(_scaled(timetable, same, change.factor, days))
     return with_trips(timetable, TripCopies.joined(parts), services=services, frequency_headway=headway)
@@ -141,7 +141,7 @@ def set_headway(timetable: Timetable, change: SetHeadway, trips: IndexArray) -> 
     moments = np.arange(start, end, change.seconds, dtype=np.int64)
     direction_of = directions(timetable, trips)
     for days in classes:
-        for direction in np.unique(direction_of):
+        for direction in unique_values(direction_of):
             here = trips[np.isin(hot.trip_service[trips], days.members) & (direction_of == direction)]
             if here.size:
                 parts.append(_regular(here, moments, earliest, latest, departs, days.service))

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import shapely
 
-from traveltime_lab._arrays import AnyArray, BoolArray, IndexArray, chosen_rows
+from traveltime_lab._arrays import AnyArray, BoolArray, IndexArray, chosen_rows, unique_values
 from traveltime_lab._checks import did_you_mean, folded
 from traveltime_lab.crs import LocalFrame
 from traveltime_lab.errors import InputError
@@ -54,7 +54,7 @@ def selected(tables: StreetTables, change: Selection) -> Selected:
         if unknown.size:
             raise InputError(
                 f"{change.title}: the network has no OSM way {int(unknown[0])}; see edges_frame()['way_id']"
-                f"{did_you_mean(int(unknown[0]), np.unique(tables.edge_way_id))}"
+                f"{did_you_mean(int(unknown[0]), unique_values(tables.edge_way_id))}"
             )
         chosen |= np.isin(tables.edge_way_id, ways)
     if change.edges:

@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from traveltime_lab._arrays import AnyArray, BoolArray, IndexArray, Int64Array
+from traveltime_lab._arrays import AnyArray, BoolArray, IndexArray, Int64Array, unique_values
 from traveltime_lab.errors import InputError, LimitError
 from traveltime_lab.modes.table import STREET_MODES
 from traveltime_lab.scenarios.changes import Change
@@ -143,7 +143,7 @@ def with_uses(
 
 def _numbered(edge_use: AnyArray, n_before: int) -> tuple[Int64Array, Int64Array]:
     """Return the rows to keep, those of before up to the last one that is used and used new ones, and new numbers."""
-    used = np.unique(edge_use)
+    used = unique_values(edge_use)
     old = used[used < n_before]
     rows = np.concatenate([np.arange(int(old.max(initial=-1)) + 1), used[used >= n_before]])
     number = np.full(int(rows.max()) + 1, -1, np.int64)

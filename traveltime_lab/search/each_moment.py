@@ -21,7 +21,7 @@ from typing import Any, Final, TypeVar, cast
 import numpy as np
 import pandas as pd
 
-from traveltime_lab._arrays import IndexArray
+from traveltime_lab._arrays import IndexArray, unique_values
 from traveltime_lab.errors import BorderWarning, InputError
 from traveltime_lab.modes.transportation import Transportation, as_transportation
 from traveltime_lab.moment_lists import NAMES, are_several, check_kind, resolve_several
@@ -181,7 +181,7 @@ def _each(
     check_progress(progress)
     if callable(progress):
         progress = functools.partial(_in_context, contextvars.copy_context(), progress)
-    times = {i: moments[i].timestamp() for i in np.unique(alike).tolist()}
+    times = {i: moments[i].timestamp() for i in unique_values(alike).tolist()}
     weights = np.bincount(alike, minlength=len(moments))
     tables = {}
     with (
@@ -214,7 +214,7 @@ def found_at(query: Query, moments: Sequence[dt.datetime], find: Callable[[Query
     """
     name = "arrival_time" if query.is_arrival else "departure_time"
     alike = alike_moments(query.network, query.transportation, moments, name)
-    order = sorted(np.unique(alike).tolist(), key=lambda i: moments[i].timestamp())
+    order = sorted(unique_values(alike).tolist(), key=lambda i: moments[i].timestamp())
     with sharing([moments[i] for i in order], len(moments), n_points):
         found = {i: find(query.at_moment(moments[i])) for i in order}
     return [found[i] for i in alike.tolist()]

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from traveltime_lab._arrays import FloatArray, Int32Array, Int64Array, rows_of, take_rows
+from traveltime_lab._arrays import FloatArray, Int32Array, Int64Array, rows_of, take_rows, unique_values
 from traveltime_lab.kernels.lanes import LANES
 from traveltime_lab.kernels.records import Arcs, Ports
 from traveltime_lab.kernels.street import contraction as kernel
@@ -275,7 +275,7 @@ def pair_labels(
     labels = np.full(len(reached.snaps), UNREACHED, np.int64)
     # Split the pairs into parts of about equal size, each with all pairs of its origins.
     targets = np.linspace(0, labels.size, settings.threads * 4 + 1)
-    borders = np.unique(np.searchsorted(row_indptr, targets, side="left"))
+    borders = unique_values(np.searchsorted(row_indptr, targets, side="left"))
     starts, ends = leaving.ports, reached.ports
 
     def climb(first: int, last: int) -> None:

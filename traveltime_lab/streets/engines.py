@@ -13,7 +13,7 @@ from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 
-from traveltime_lab._arrays import Int32Array, Int64Array, take_rows
+from traveltime_lab._arrays import Int32Array, Int64Array, take_rows, unique_values
 from traveltime_lab._checks import one_of
 from traveltime_lab.kernels.lanes import LANES
 from traveltime_lab.kernels.street import road, sweeps
@@ -385,7 +385,7 @@ def _asking_ns(
     if not 0 < n_rows < most:
         # Not counted. The upward searches from the destinations stay in their parts of the network.
         edges = far.positions.edge[far.positions.indptr[0] : far.positions.indptr[-1]]
-        parts = np.unique(_parts_of_edges(graph, far, edges[:: max(1, edges.size // _SAMPLED_PARTS)]))
+        parts = unique_values(_parts_of_edges(graph, far, edges[:: max(1, edges.size // _SAMPLED_PARTS)]))
         n_expected = min(int(part_sizes(graph)[parts[parts >= 0]].sum()), n_typical)
         n_rows = max(n_rows, n_expected)
     return fixed_ns + n_rows * row_ns

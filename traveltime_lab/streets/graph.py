@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from traveltime_lab._arrays import BoolArray, Int32Array, Int64Array
+from traveltime_lab._arrays import BoolArray, Int32Array, Int64Array, unique_values
 from traveltime_lab.kernels.records import Arcs, Directed, Ports
 from traveltime_lab.kernels.street import reduction, road
 from traveltime_lab.modes.transportation import Transportation
@@ -303,7 +303,7 @@ def _warn_of_cut_times(traversal_ms: Int64Array, topology: Topology, tables: Str
     is_cut = (traversal_ms >= costs.LONGEST_CROSSING_MS) & topology.is_open
     if not is_cut.any():
         return
-    edges = np.unique(np.flatnonzero(is_cut) // 2)
+    edges = unique_values(np.flatnonzero(is_cut) // 2)
     edges = edges[~tables.uses["is_ferry"].to_numpy()[tables.edge_use[edges]]]
     if edges.size:
         hours, longest = costs.LONGEST_CROSSING_MS // 3_600_000, tables.edge_length_m[edges].max() / 1000.0

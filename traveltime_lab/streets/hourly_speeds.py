@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from traveltime_lab._arrays import AnyArray, Float32Array, FloatArray, IndexArray, UInt64Array
+from traveltime_lab._arrays import AnyArray, Float32Array, FloatArray, IndexArray, UInt64Array, unique_values
 from traveltime_lab.errors import LimitError
 
 DAYS: Final = 7
@@ -76,7 +76,7 @@ class HourlySpeeds:
         days, day_of = _distinct(used.reshape(-1, HOURS).view(np.uint32))
         speed = days.view(np.float32)
         is_measured = ~np.isnan(speed)
-        kph = np.unique(speed[is_measured])
+        kph = unique_values(speed[is_measured])
         if not kph.size:
             return None
         codes = np.where(is_measured, np.searchsorted(kph, speed) + 1, 0).astype(np.uint32)

@@ -11,7 +11,7 @@ from typing import Final, Literal
 
 import numpy as np
 
-from traveltime_lab._arrays import IndexArray, Int32Array, Int64Array
+from traveltime_lab._arrays import IndexArray, Int32Array, Int64Array, unique_values
 from traveltime_lab.kernels.records import Ports
 from traveltime_lab.kernels.street import customization, k_nearest, road
 from traveltime_lab.kernels.unreached import NO_PLACE, UNREACHED
@@ -140,7 +140,7 @@ def nearest_places(
     labels = (keys & ~road.LENGTH_MASK) | result.cm.reshape(-1, k).astype(np.int64)
     labels = np.where(is_there, labels, UNREACHED)
     # Origins with a place on their own island are searched for themselves: that changes the order of the others, too.
-    apart = np.unique(island_pairs(graph, leaving.snaps, reached.snaps, snapping, largest).rows)
+    apart = unique_values(island_pairs(graph, leaving.snaps, reached.snaps, snapping, largest).rows)
     if apart.size:
         best = Best.none(apart.size, k)
         for block in matrix.label_blocks(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from traveltime_lab._arrays import joined_rows, rows_of
+from traveltime_lab._arrays import joined_rows, rows_of, unique_values
 from traveltime_lab.kernels.records import Ports, Positions
 from traveltime_lab.kernels.street import turns
 from traveltime_lab.kernels.street.turns import ByEdge
@@ -49,7 +49,7 @@ def by_edge(here: Positions, others: Positions | None = None) -> ByEdge:
     """
     first, last = here.indptr[0], here.indptr[-1]
     if others is not None and last - first >= _MANY and others.indptr[-1] - others.indptr[0] <= _FEW:
-        requested = np.unique(others.edge[others.indptr[0] : others.indptr[-1]])
+        requested = unique_values(others.edge[others.indptr[0] : others.indptr[-1]])
         found = first + np.flatnonzero(np.isin(here.edge[first:last], requested))
         owner = np.zeros(here.edge.size, np.int64)
         owner[found] = np.searchsorted(here.indptr, found, side="right") - 1

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 import shapely
 
-from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray, IndexArray, Int64Array, ObjectArray
+from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray, IndexArray, Int64Array, ObjectArray, unique_values
 from traveltime_lab.streets.components import weak
 from traveltime_lab.streets.tables import StreetTables
 
@@ -45,7 +45,7 @@ def nodes_on_ground(tables: StreetTables) -> Int64Array:
 
 def ends_of(edge_from: AnyArray, edge_to: AnyArray, chosen: BoolArray) -> Int64Array:
     """Return the sorted nodes at the ends of some edges."""
-    return np.unique(np.concatenate([edge_from[chosen], edge_to[chosen]])).astype(np.int64)
+    return unique_values(np.concatenate([edge_from[chosen], edge_to[chosen]])).astype(np.int64)
 
 
 class Drowned(NamedTuple):
@@ -92,11 +92,11 @@ def drowned(
     middle_x, middle_y = _middles(column, row)
     group = _groups(column, row)
     found = []
-    for area in np.unique(owner[owner >= 0]).tolist():
+    for area in unique_values(owner[owner >= 0]).tolist():
         inside = owner == area
         near = (owner < 0) & _is_near(areas[area], middle_x, middle_y)
         verdicts = {}
-        for number in np.unique(group[inside | near]).tolist():
+        for number in unique_values(group[inside | near]).tolist():
             wet, dry = np.flatnonzero(inside & (group == number)), np.flatnonzero(near & (group == number))
             verdicts[number] = _is_land(areas, is_water, area, (column, row), wet, dry, extent)
         for number, is_land in verdicts.items():
@@ -190,7 +190,7 @@ def _around(
     reach = round(NEAR_M / CELL_M)
     key = _key(column, row)
     for step in (_ROWS, np.int64(1)):
-        key = np.unique((key[:, None] + step * np.arange(-reach, reach + 1)).ravel())
+        key = unique_values((key[:, None] + step * np.arange(-reach, reach + 1)).ravel())
     column, row = np.divmod(key, _ROWS)
     x, y = _middles(column - _ROWS // 4, row - _ROWS // 4)
     inside = (x >= extent[0]) & (y >= extent[1]) & (x <= extent[2]) & (y <= extent[3])

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from traveltime_lab._arrays import BoolArray, FloatArray, Int32Array, Int64Array, indptr_of
+from traveltime_lab._arrays import BoolArray, FloatArray, Int32Array, Int64Array, indptr_of, unique_values
 from traveltime_lab.crs import LocalFrame
 from traveltime_lab.kernels.street import reading, turns
 from traveltime_lab.modes.transportation import Transportation
@@ -175,7 +175,7 @@ def _barred(tables: StreetTables, is_open: BoolArray, transportation: Transporta
     start, node = junction_of_ends(tables, transportation)
     here = is_open[found.arriving] & is_open[found.leaving] & (start == node)[found.leaving]
     arriving, leaving, is_above = found.arriving[here], found.leaving[here], found.level[here] > most
-    edges = np.unique(arriving[is_above])
+    edges = unique_values(arriving[is_above])
     allowed = ~is_above & np.isin(arriving, edges)
     return _Barred(edges, np.searchsorted(edges, arriving[allowed]), leaving[allowed])
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from traveltime_lab._arrays import AnyArray, BoolArray, Int32Array
+from traveltime_lab._arrays import AnyArray, BoolArray, Int32Array, unique_values
 from traveltime_lab.streets.tables import StreetTables
 
 
@@ -47,7 +47,7 @@ def apply_turn_bans(
     pair = source[here].astype(np.int64) * n_directed + target[here]
     is_refused = np.isin(pair, first[banned] * n_directed + last[banned])
     # If a street has several mandatory turns at one junction, each of them is allowed.
-    chosen = np.unique(first[compulsory] * n_directed + last[compulsory])
+    chosen = unique_values(first[compulsory] * n_directed + last[compulsory])
     is_refused |= np.isin(source[here], first[compulsory]) & ~np.isin(pair, chosen)
     keep[here[is_refused]] = False
     paths = [

@@ -15,7 +15,16 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from traveltime_lab._arrays import BoolArray, IndexArray, Int32Array, Int64Array, UInt8Array, indptr_of, within_rows
+from traveltime_lab._arrays import (
+    BoolArray,
+    IndexArray,
+    Int32Array,
+    Int64Array,
+    UInt8Array,
+    indptr_of,
+    unique_values,
+    within_rows,
+)
 from traveltime_lab.kernels.transit import stop_times
 
 #: Last date of the calendar of `datetime`.
@@ -138,7 +147,7 @@ class Services:
         found = np.zeros(7, np.int64)
         whose, date = self.exception_service.astype(np.int64), self.exception_date.astype(np.int64)
         # One larger number than all ends the list, so that each number has a place in it.
-        removed = np.append(np.unique((whose << 32 | date)[~self.exception_added]), np.iinfo(np.int64).max)
+        removed = np.append(unique_values((whose << 32 | date)[~self.exception_added]), np.iinfo(np.int64).max)
         for weekday in range(7):
             service = np.flatnonzero(is_used & (self.weekdays >> weekday & 1).astype(np.bool_))
             last = self.end[service].astype(np.int64)

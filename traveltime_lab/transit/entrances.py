@@ -8,7 +8,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from traveltime_lab._arrays import BoolArray, IndexArray, Int32Array, Int64Array, chosen_rows, indptr_of_rows
+from traveltime_lab._arrays import (
+    BoolArray,
+    IndexArray,
+    Int32Array,
+    Int64Array,
+    chosen_rows,
+    indptr_of_rows,
+    unique_values,
+)
 from traveltime_lab.kernels.street.ties import Places
 from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.rounding import most_ms
@@ -34,7 +42,7 @@ def entrance_snaps(layer: TransitLayer, transportation: Transportation) -> tuple
     def snap() -> tuple[Int32Array, Snaps]:
         timetable = layer.timetable
         assert timetable.pathways is not None
-        used = np.unique(np.concatenate([timetable.pathways.start, timetable.pathways.end]))
+        used = unique_values(np.concatenate([timetable.pathways.start, timetable.pathways.end]))
         doors = used[timetable.column("stops", "location_type")[used] == ENTRANCE]
         lng, lat = (timetable.column("stops", name).astype(np.float64)[doors] for name in ("stop_lon", "stop_lat"))
         return doors, snap_points(layer.streets, lng, lat, transportation, STOP_SNAPPING).without_islands()

@@ -14,7 +14,15 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from traveltime_lab._arrays import BoolArray, FloatArray, IndexArray, Int32Array, Int64Array, indptr_of_rows
+from traveltime_lab._arrays import (
+    BoolArray,
+    FloatArray,
+    IndexArray,
+    Int32Array,
+    Int64Array,
+    indptr_of_rows,
+    unique_values,
+)
 from traveltime_lab.crs import metres_per_degree, wrap_degrees
 from traveltime_lab.kernels.records import Arcs as SearchArcs
 from traveltime_lab.kernels.records import Ports
@@ -173,7 +181,7 @@ def _searched(timetable: Timetable, walker: Walker) -> Inside:
     is_door = kind == ENTRANCE
     if walker.rule:
         is_door &= is_accepted(boarding_values(timetable), walker.rule)
-    used = np.unique(np.concatenate([pathways.start, pathways.end]))
+    used = unique_values(np.concatenate([pathways.start, pathways.end]))
     doors, platforms = used[is_door[used]].astype(np.int32), np.flatnonzero(is_indoors).astype(np.int32)
     starts = np.concatenate([doors, platforms])
     order = np.argsort(arcs.tail, kind="stable")

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from traveltime_lab._arrays import BoolArray, Int32Array
+from traveltime_lab._arrays import BoolArray, Int32Array, unique_values
 from traveltime_lab.kernels.raster import over_days
 from traveltime_lab.kernels.transit.range_raptor import nearest_rank
 from traveltime_lab.kernels.unreached import NEVER
@@ -195,7 +195,7 @@ class DaysField(TransitField):
                 some = cells[first : first + _CELLS_AT_ONCE]
                 mask.reshape(-1)[some] = True
                 part, of_some = tile.some(mask), walks[None, first : first + _CELLS_AT_ONCE].copy()
-                edges = np.unique(np.concatenate([part.edge.reshape(-1), part.tied_edge]))
+                edges = unique_values(np.concatenate([part.edge.reshape(-1), part.tied_edge]))
                 ends = over_days.edge_ends(edges[edges >= 0], walked, times, limit_ms)
                 over_days.gather_statistic(
                     part.cells(per_metre, buffer_m), walked, times, ends, limit_ms, within_ms, rank, level, of_some

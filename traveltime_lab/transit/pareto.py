@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from traveltime_lab._arrays import FloatArray, Int32Array, Int64Array
+from traveltime_lab._arrays import FloatArray, Int32Array, Int64Array, unique_values
 from traveltime_lab.errors import LimitError, UnsupportedError
 from traveltime_lab.itinerary import Route, timed, unpaid
 from traveltime_lab.kernels.transit import pareto
@@ -141,7 +141,7 @@ class ParetoSearch:
         keys = np.column_stack([pattern, grams.view(np.int64), course, signature, own])
         kinds, kind_of = np.unique(keys, axis=0, return_inverse=True)
         n_classes = np.bincount(kinds[:, 0], minlength=table.pattern_indptr.size - 1)
-        with_signatures = with_times or np.unique(signature).size > 1 or bool((zone != zone[:1]).any())
+        with_signatures = with_times or unique_values(signature).size > 1 or bool((zone != zone[:1]).any())
         # The cheapest tickets for more rides may be in the currency of costs, those for fewer in another.
         with_signatures |= self.with_money and has_currencies(timetable)
         return pareto.Tariff(

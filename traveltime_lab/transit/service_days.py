@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from traveltime_lab._arrays import BoolArray, Int32Array, indptr_of
+from traveltime_lab._arrays import BoolArray, Int32Array, indptr_of, unique_values
 from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.transit.route_types import ridden_routes
 from traveltime_lab.transit.timetable import Timetable
@@ -60,7 +60,7 @@ def stops_of(timetable: Timetable, trips: Trips, *, is_boarding: bool) -> BoolAr
 
 def groups(timetable: Timetable) -> list[str]:
     """Return the kinds of vehicles that have trips, sorted by name."""
-    routes = np.unique(timetable.hot.trip_route)
+    routes = unique_values(timetable.hot.trip_route)
     return sorted({str(group) for group in timetable.routes["group"].to_numpy()[routes]})
 
 
@@ -114,7 +114,7 @@ def nearest_days(timetable: Timetable, trips: Trips, date: dt.date) -> Iterator[
 
 def different_days(timetable: Timetable, trips: Trips, date: dt.date, most: int) -> Iterator[dt.date]:
     """Yield the nearest dates with different services, in the order of `nearest_days`."""
-    used = np.unique(timetable.hot.trip_service[trips])
+    used = unique_values(timetable.hot.trip_service[trips])
     known: set[bytes] = set()
     for day in nearest_days(timetable, trips, date):
         services = timetable.services_on(day)[used].tobytes()

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from traveltime_lab._arrays import FloatArray, IndexArray
+from traveltime_lab._arrays import FloatArray, IndexArray, unique_values
 from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.streets.costs import connector_kph
 from traveltime_lab.streets.snapping import STOP_SNAPPING, snap_points
@@ -63,7 +63,7 @@ def _stations(layer: TransitLayer, feed: int) -> dict[str, int]:
     if pathways is None or not of_feed[pathways.start].any():
         return {}
     mine = of_feed[pathways.start]
-    used = np.unique(np.concatenate([pathways.start[mine], pathways.end[mine]]))
+    used = unique_values(np.concatenate([pathways.start[mine], pathways.end[mine]]))
     entrances = used[timetable.column("stops", "location_type")[used] == ENTRANCE]
     doors, snaps = entrance_snaps(layer, _WALKING)
     found = inside(layer, Walker(connector_kph(_STEP_FREE), rule_of(_STEP_FREE)))

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pandas as pd
 
+from traveltime_lab._arrays import unique_values
+
 if TYPE_CHECKING:
     from traveltime_lab.transit.timetable import Timetable
 
@@ -22,9 +24,11 @@ def facts_of(timetable: Timetable) -> dict[str, Any]:
     stop_feed = np.bincount(timetable.column("stops", "feed_idx"), minlength=len(timetable.feeds))
     route_feed = np.bincount(timetable.column("routes", "feed_idx"), minlength=len(timetable.feeds))
     trip_feed = np.bincount(timetable.hot.trip_feed, minlength=len(timetable.feeds))
-    routes = timetable.column("trips", "route_idx")[np.unique(timetable.frequency_trip[~timetable.frequency_exact])]
-    by_headway = np.bincount(timetable.column("routes", "feed_idx")[np.unique(routes)], minlength=len(timetable.feeds))
-    used = np.unique(timetable.hot.trip_route)
+    routes = timetable.column("trips", "route_idx")[unique_values(timetable.frequency_trip[~timetable.frequency_exact])]
+    by_headway = np.bincount(
+        timetable.column("routes", "feed_idx")[unique_values(routes)], minlength=len(timetable.feeds)
+    )
+    used = unique_values(timetable.hot.trip_route)
     with_trips = np.bincount(timetable.column("routes", "feed_idx")[used], minlength=len(timetable.feeds))
     for i, (name, first, last) in enumerate(timetable.named_spans()):
         monday, counts = _busiest_week(timetable, i)
@@ -84,7 +88,9 @@ def _busiest_week(timetable: Timetable, feed: int) -> tuple[dt.date | None, list
     first, last = timetable.spans()[feed]
     if first > last:
         return None, [0] * 7
-    mondays = np.unique(np.linspace(first - (first - 1) % 7, last - (last - 1) % 7, 60).astype(np.int64) // 7 * 7 + 1)
+    mondays = unique_values(
+        np.linspace(first - (first - 1) % 7, last - (last - 1) % 7, 60).astype(np.int64) // 7 * 7 + 1
+    )
     per_service = timetable.per_service
     is_own = per_service.feed == feed
     service, trips = per_service.service[is_own], per_service.trips[is_own]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 import numpy as np
 
-from traveltime_lab._arrays import IndexArray, Int32Array, Int64Array
+from traveltime_lab._arrays import IndexArray, Int32Array, Int64Array, unique_values
 from traveltime_lab.kernels.records import StopLinks
 from traveltime_lab.question import Question
 from traveltime_lab.runtime.shared import Sharing, shared_by
@@ -100,7 +100,7 @@ class Together:
 
         def of_all() -> tuple[Int64Array, dict[float, IndexArray]]:
             each = [self.query.asking(moment=moment).samples(search) for moment in self.moments]
-            distinct = np.unique(np.concatenate(each))
+            distinct = unique_values(np.concatenate(each))
             return distinct, dict(zip(self._instants, (np.searchsorted(distinct, one) for one in each), strict=True))
 
         return self._kept(("departures",), (), of_all)

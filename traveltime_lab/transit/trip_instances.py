@@ -14,7 +14,16 @@ from typing import Final
 
 import numpy as np
 
-from traveltime_lab._arrays import BoolArray, IndexArray, Int32Array, Int64Array, UInt8Array, indptr_of, within_rows
+from traveltime_lab._arrays import (
+    BoolArray,
+    IndexArray,
+    Int32Array,
+    Int64Array,
+    UInt8Array,
+    indptr_of,
+    unique_values,
+    within_rows,
+)
 from traveltime_lab.errors import InputError, LimitError
 from traveltime_lab.kernels.transit import trip_instances
 from traveltime_lab.transit.calendar import day_origin
@@ -270,7 +279,7 @@ def _stay_instances(timetable: Timetable, trip: Int32Array, date: Int32Array, sh
     lat, lng = timetable.column("stops", "stop_lat"), timetable.column("stops", "stop_lon")
     is_plain = ~hot.is_repeated[trip]
     run_of: dict[int, Int32Array] = {}
-    for day in np.unique(date):
+    for day in unique_values(date):
         on = np.flatnonzero(is_plain & (date == day))
         run_of[int(day)] = np.full(timetable.n_trips, -1, np.int32)
         run_of[int(day)][trip[on]] = on

@@ -25,7 +25,7 @@ from typing import Final
 
 import numpy as np
 
-from traveltime_lab._arrays import BoolArray, Int64Array
+from traveltime_lab._arrays import BoolArray, Int64Array, unique_values
 from traveltime_lab.transit.timetable import Timetable, is_little
 
 #: A day with this share of the departures of the busiest day is as busy (assumed: in eleven feeds of ten places, most
@@ -53,7 +53,7 @@ def typical_day(timetable: Timetable, today: dt.date) -> dt.date | None:
     days = _candidates(timetable, today.toordinal())
     if not days.size:
         return None
-    around = np.unique(days[:, None] + np.arange(-7, 8))
+    around = unique_values(days[:, None] + np.arange(-7, 8))
     departures = timetable.departures_on(around)
     place = np.searchsorted(around, days)
     own = departures[:, place]
@@ -93,7 +93,7 @@ def _candidates(timetable: Timetable, today: int) -> Int64Array:
     used[timetable.hot.trip_service] = True
     calendars = used & (services.start <= services.end)
     excepted = services.exception_date[used[services.exception_service]].astype(np.int64)
-    changes = np.unique(
+    changes = unique_values(
         np.concatenate(
             [
                 spans[:, 0], spans[:, 1] + 1, services.start[calendars].astype(np.int64),
@@ -101,7 +101,7 @@ def _candidates(timetable: Timetable, today: int) -> Int64Array:
             ]
         )
     )  # fmt: skip
-    days = np.unique(changes[:, None] + np.arange(-_REACH, _REACH + 1))
+    days = unique_values(changes[:, None] + np.arange(-_REACH, _REACH + 1))
     is_inside = (days >= max(spans[:, 0].min(), 1)) & (days <= min(spans[:, 1].max(), _LAST))
     return np.asarray(days[is_inside])
 
@@ -113,7 +113,7 @@ def _holidays(timetable: Timetable, days: Int64Array, runs: BoolArray) -> BoolAr
     feed, service = feed[departures > 0], service[departures > 0]
     numbers = np.random.default_rng(0).integers(-(2**63), 2**63 - 1, feed.size)
     steps = 7 * np.array([*range(-WEEKS, 0), *range(1, WEEKS + 1)])
-    around = np.unique(days[:, None] + np.append(steps, 0))
+    around = unique_values(days[:, None] + np.append(steps, 0))
     marks = timetable.services.totals(service, feed, numbers, len(timetable.feeds), around)
     own = marks[:, np.searchsorted(around, days)]
     first, last = np.array(timetable.spans(), np.int64).T[:, :, None]

@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray, Int32Array
+from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray, Int32Array, unique_values
 from traveltime_lab.crs import segment_lengths_m
 from traveltime_lab.kernels.transit import parse
 from traveltime_lab.readers.gtfs.files import FeedFiles
@@ -154,7 +154,7 @@ def _far_entrances(
     stops: Stops,
 ) -> None:
     """Find entrances that are too far from their stations to be in the right place."""
-    used = np.unique(np.concatenate([pathways.start, pathways.end]))
+    used = unique_values(np.concatenate([pathways.start, pathways.end]))
     entrances = used[kind[used] == ENTRANCE]
     lng, lat = place
     both = np.column_stack([entrances, root[entrances]]).ravel()

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from traveltime_lab._arrays import BoolArray, FloatArray, Int32Array, ObjectArray
+from traveltime_lab._arrays import BoolArray, FloatArray, Int32Array, ObjectArray, unique_values
 from traveltime_lab.errors import GtfsError
 from traveltime_lab.readers.gtfs.files import FeedFiles
 from traveltime_lab.readers.gtfs.findings import Findings
@@ -230,7 +230,7 @@ def read_routes(files: FeedFiles, findings: Findings, agencies: Agencies) -> Rou
     ids, keep = unique_ids(table, findings, "route_id")
     kind = table.integers("route_type")
     drop_rows(table, findings, keep, kind < 0, "route_type is not a whole number", "route_type")
-    classes = {int(value): route_class(int(value)) for value in np.unique(kind[keep])}
+    classes = {int(value): route_class(int(value)) for value in unique_values(kind[keep])}
     unknown = np.isin(kind, [value for value, found in classes.items() if found is None]) & keep
     findings.add(
         "routes.txt", "unknown route_type: used by public_transport only", table.lines(np.flatnonzero(unknown)),

@@ -30,7 +30,7 @@ import osmium
 import pyarrow as pa
 from pyarrow import csv
 
-from traveltime_lab._arrays import BoolArray, FloatArray, Int64Array, indptr_of
+from traveltime_lab._arrays import BoolArray, FloatArray, Int64Array, indptr_of, unique_values
 from traveltime_lab.readers.osm import blobs, opl
 from traveltime_lab.readers.osm.opl import parse_tags
 from traveltime_lab.readers.osm.water_tags import is_water
@@ -218,7 +218,7 @@ def _nodes_inside(source: _Source, region: Region) -> tuple[Int64Array, Bounds |
             low, high = np.minimum(corners[:2], [lng.min(), lat.min()]), np.maximum(corners[2:], [lng.max(), lat.max()])
             corners = [*low.tolist(), *high.tolist()]
         parts.append(nodes.osm_id[is_known][region.contains(lng, lat)])
-    ids = np.unique(np.concatenate(parts)) if parts else np.zeros(0, np.int64)
+    ids = unique_values(np.concatenate(parts)) if parts else np.zeros(0, np.int64)
     return ids, (corners[0], corners[1], corners[2], corners[3]) if corners[0] <= corners[2] else None
 
 
@@ -244,9 +244,9 @@ def _write_ways(
             is_kept = choose(osm_id, indptr, refs)
             out.writelines(lines[row] for row in np.flatnonzero(is_kept).tolist())
             ids.append(osm_id[is_kept])
-            nodes.append(np.unique(refs[np.repeat(is_kept, np.diff(indptr))]))
+            nodes.append(unique_values(refs[np.repeat(is_kept, np.diff(indptr))]))
     none = np.zeros(0, np.int64)
-    return np.unique(np.concatenate([none, *ids])), np.unique(np.concatenate([none, *nodes]))
+    return unique_values(np.concatenate([none, *ids])), unique_values(np.concatenate([none, *nodes]))
 
 
 def _write_relations(source: _Source, target: Path, nodes: Int64Array, ways: Int64Array) -> tuple[int, Int64Array]:
@@ -270,7 +270,7 @@ def _write_relations(source: _Source, target: Path, nodes: Int64Array, ways: Int
                     tags = parse_tags(head.partition(b" T")[2].decode())
                     if tags.get("type") == "multipolygon" and is_water(tags):
                         water.extend(own_ways.tolist())
-    return n_written, np.unique(np.array(water, np.int64))
+    return n_written, unique_values(np.array(water, np.int64))
 
 
 def _numbers(texts: list[bytes]) -> Int64Array:

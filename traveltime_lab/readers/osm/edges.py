@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from traveltime_lab._arrays import BoolArray, FloatArray, Int64Array, indptr_of, within_rows
+from traveltime_lab._arrays import BoolArray, FloatArray, Int32Array, Int64Array, indptr_of, unique_values
 from traveltime_lab.crs import line_length_m, nanometres, segment_lengths_m
 from traveltime_lab.readers.osm.extract import Ways
 from traveltime_lab.readers.osm.nodes import NodePositions
@@ -25,7 +25,7 @@ class Runs:
     ----------
     node : int64 array of shape (n_positions,)
         Index of the node in the node positions.
-    way : int64 array of shape (n_positions,)
+    way : int32 array of shape (n_positions,)
         Row of the way.
     is_start, is_end : bool arrays of shape (n_positions,)
         First and last position of each stretch.
@@ -38,7 +38,7 @@ class Runs:
     """
 
     node: Int64Array
-    way: Int64Array
+    way: Int32Array
     is_start: BoolArray
     is_end: BoolArray
     is_whole: BoolArray
@@ -52,7 +52,7 @@ class Edges:
 
     from_node: Int64Array
     to_node: Int64Array
-    way: Int64Array
+    way: Int32Array
     length_m: FloatArray
     coord_indptr: Int64Array
     coord_node: Int64Array
@@ -63,24 +63,26 @@ class Edges:
 def unbroken_runs(ways: Ways, positions: NodePositions) -> Runs:
     """Return the stretches of ways whose nodes are all in the file."""
     n_ways = len(ways.osm_id)
-    way = way_of_ref = np.repeat(np.arange(n_ways), np.diff(ways.indptr))
+    way = way_of_ref = np.repeat(np.arange(n_ways, dtype=np.int32), np.diff(ways.indptr))
     node = positions.find(ways.refs)
     is_missing = node < 0
     beside = np.zeros(len(node), np.bool_)
     same_way = way[1:] == way[:-1]
     beside[1:] |= is_missing[:-1] & same_way
     beside[:-1] |= is_missing[1:] & same_way
-    cut = np.unique(node[beside & ~is_missing])
+    cut = unique_values(node[beside & ~is_missing])
     is_repeated = np.zeros(len(node), np.bool_)
     is_repeated[1:] = (node[1:] == node[:-1]) & (way[1:] == way[:-1]) & ~is_missing[1:]
     # All nodes of a stretch have the same number of missing nodes before them.
-    gap = np.cumsum(is_missing, dtype=np.int64)
+    gap = np.cumsum(is_missing, dtype=np.int32)
     keep = ~(is_missing | is_repeated)
-    node, way, gap = node[keep], way[keep], gap[keep]
+    if not keep.all():
+        node, way, gap = node[keep], way[keep], gap[keep]
     is_start, is_end = _bounds(way, gap)
     is_alone = is_start & is_end
-    node, way, gap = node[~is_alone], way[~is_alone], gap[~is_alone]
-    is_start, is_end = _bounds(way, gap)
+    if is_alone.any():
+        node, way, gap = node[~is_alone], way[~is_alone], gap[~is_alone]
+        is_start, is_end = _bounds(way, gap)
     has_missing = np.bincount(way_of_ref[is_missing], minlength=n_ways) > 0
     is_kept = np.bincount(way, minlength=n_ways) > 0
     report = {
@@ -92,7 +94,7 @@ def unbroken_runs(ways: Ways, positions: NodePositions) -> Runs:
     return Runs(node, way, is_start, is_end, ~has_missing, cut, report)
 
 
-def _bounds(way: Int64Array, gap: Int64Array) -> tuple[BoolArray, BoolArray]:
+def _bounds(way: Int32Array, gap: Int32Array) -> tuple[BoolArray, BoolArray]:
     is_start = np.ones(len(way), np.bool_)
     is_start[1:] = (way[1:] != way[:-1]) | (gap[1:] != gap[:-1])
     is_end = np.ones(len(way), np.bool_)
@@ -126,9 +128,11 @@ def split_at_junctions(runs: Runs, positions: NodePositions, must_split: BoolArr
     first, last = stop[:-1][is_edge], stop[1:][is_edge]
 
     lng, lat = positions.lng[runs.node], positions.lat[runs.node]
-    step_nm = nanometres(segment_lengths_m(lng, lat))
-    step_nm[runs.is_end[:-1]] = 0
-    along_nm = np.concatenate([[0], np.cumsum(step_nm)])
+    along_nm = np.zeros(len(lng), np.int64)
+    if len(lng) > 1:
+        along_nm[1:] = nanometres(segment_lengths_m(lng, lat))
+        along_nm[1:][runs.is_end[:-1]] = 0
+        np.cumsum(along_nm, out=along_nm)
     length_m = (along_nm[last] - along_nm[first]) / 1e9
 
     is_pointlike = (runs.node[first] == runs.node[last]) & (length_m < SHORTEST_EDGE_M)
@@ -137,7 +141,9 @@ def split_at_junctions(runs: Runs, positions: NodePositions, must_split: BoolArr
 
     counts = last - first + 1
     indptr = indptr_of(counts)
-    take = np.repeat(first, counts) + within_rows(counts)
+    del along_nm, stop, is_edge
+    take = np.repeat(first - indptr[:-1], counts)
+    take += np.arange(take.size)
     return Edges(
         runs.node[first], runs.node[last], runs.way[first], length_m, indptr, runs.node[take], lng[take], lat[take]
     )

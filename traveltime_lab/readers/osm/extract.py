@@ -66,6 +66,10 @@ class Ways:
         """Return the ways without their tags, which are most of the memory of a large file."""
         return replace(self, tags=[])
 
+    def without_refs(self) -> Ways:
+        """Return the ways without their node references."""
+        return replace(self, indptr=np.zeros_like(self.indptr), refs=self.refs[:0])
+
 
 class Relation(NamedTuple):
     """One relation; members are (type letter, id, role)."""
@@ -317,10 +321,6 @@ class OsmFile:
         """Return the positions of the nodes with these ids that the file has, after `read_nodes`."""
         assert self._nodes is not None
         return self._nodes.of(np.concatenate(refs))
-
-    def forget_nodes(self) -> None:
-        """Free the memory of the positions."""
-        self._nodes = None
 
     def _indexed_locations(self) -> AnyArray:
         def read(positions: Any) -> None:

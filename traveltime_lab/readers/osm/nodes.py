@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 import shapely
 
-from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray, Int64Array
+from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray, Int64Array, unique_values
 from traveltime_lab.crs import wrap_degrees
 
 #: Rows of the table of nodes as libosmium writes them.
@@ -78,12 +78,16 @@ class NodeTable:
         corners = tuple((np.concatenate([low, high]) / PER_DEGREE).tolist())
         self.bounds: tuple[float, ...] | None = corners if n_nodes else None
 
+    def forget(self) -> None:
+        """Free the memory of the rows; their number and bounds stay."""
+        self._rows, self._firsts, self._starts = self._rows[:0].copy(), self._firsts[:0], self._starts[:0]
+
     def of(self, refs: Int64Array) -> NodePositions:
         """Return the positions of the nodes with these ids that the file has."""
-        wanted = np.unique(refs)
+        wanted = unique_values(refs)
         first = np.searchsorted(wanted, self._firsts)
         found = [np.zeros(0, LOCATION)]
-        for start, low, high in zip(self._starts, first, [*first[1:], wanted.size], strict=True):
+        for start, low, high in zip(self._starts, first, np.append(first, wanted.size)[1:], strict=True):
             if low == high:
                 continue
             rows = self._rows[start : start + _BLOCK]

@@ -162,6 +162,7 @@ def _read(file: OsmFile, report_progress: Callable[[str, float], Any]) -> Street
 
     report_progress("edges", 0.7)
     runs = unbroken_runs(streets.ways, positions)
+    streets.ways = streets.ways.without_refs()
     _time_ferries(streets, runs, positions)
     must_split = ((flags & _SPLITTING_FLAGS) > 0) | (obstacles > 0)
     via_nodes = positions.find(via_ids)
@@ -184,15 +185,12 @@ def _read(file: OsmFile, report_progress: Callable[[str, float], Any]) -> Street
     street_nodes = ends_of(edges.from_node, edges.to_node, on_ground)
     where = positions.lng[street_nodes], positions.lat[street_nodes]
     waters = read_waters(file, multipolygons, bounds=header.bounds, street_nodes=where)
-    del where
 
     report_progress("places", 0.95)
     places = read_places(file, named, multipolygons)
 
     extent = extent_of(header, file.region, runs, positions, nodes)
-    n_in_file = nodes.n_nodes
-    del nodes
-    file.forget_nodes()
+    nodes.forget()
     tables = _tables(streets, edges, positions, flags, uses, turns)
     is_node = _is_node(edges, len(positions.osm_id))
     tables |= {"edge_step_free": streets.obstacles[edges.way], "node_step_free": obstacles[is_node]}
@@ -205,7 +203,7 @@ def _read(file: OsmFile, report_progress: Callable[[str, float], Any]) -> Street
         "data_timestamp": header.timestamp,
         "generator": header.generator,
         **({} if file.cut is None else {"cut": file.cut.facts()}),
-        "nodes_in_file": n_in_file,
+        "nodes_in_file": nodes.n_nodes,
         **{key: count for key, count in file.dropped._asdict().items() if count},
         "ways_read": streets.n_read,
         "ways_dropped_unusable": streets.n_read - len(streets.ways.osm_id),

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from traveltime_lab._arrays import BoolArray, Int64Array, chosen_rows
+from traveltime_lab._arrays import BoolArray, Int64Array, chosen_rows, unique_values
 from traveltime_lab.realtime.archives.settle import Settler
 from traveltime_lab.realtime.archives.store import STOP_COLUMNS
 from traveltime_lab.realtime.match import (
@@ -115,7 +115,7 @@ class Dates:
             groups.setdefault(key, []).append(u)
         # The nearest run of a later moment is no earlier one.
         ends = [(min(own, key=reference.__getitem__), max(own, key=reference.__getitem__)) for own in groups.values()]
-        self._match(updates, feeds, np.unique(np.array(ends).ravel()), date)
+        self._match(updates, feeds, unique_values(np.array(ends).ravel()), date)
         apart = [u for own, (a, b) in zip(groups.values(), ends, strict=True) for u in own if date[a] != date[b]]
         if apart:
             self._match(updates, feeds, np.array(apart), date)

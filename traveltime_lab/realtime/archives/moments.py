@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from traveltime_lab._arrays import BoolArray, Int64Array
+from traveltime_lab._arrays import BoolArray, Int64Array, unique_values
 from traveltime_lab.realtime.match import origins
 from traveltime_lab.realtime.sources import NONE
 
@@ -188,7 +188,7 @@ class Moments:
             moments = moments.dt.tz_convert("UTC").dt.tz_localize(None)
             found[~missing] = moments[~missing].to_numpy().astype("datetime64[s]").astype(np.int64)
             return found
-        for number in np.unique(zone).tolist():
+        for number in unique_values(zone).tolist():
             mine = (zone == number) & ~missing
             local = moments[mine]
             first, second = (

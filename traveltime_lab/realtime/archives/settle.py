@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from traveltime_lab._arrays import BoolArray, Int64Array, ObjectArray
+from traveltime_lab._arrays import BoolArray, Int64Array, ObjectArray, unique_values
 from traveltime_lab.realtime.match import FARTHEST_S, origins, rows_by_text
 from traveltime_lab.realtime.sources import NONE
 from traveltime_lab.transit.timetable import Timetable
@@ -83,7 +83,7 @@ class Settler:
         """Return whether trips run on service dates."""
         row = self._rows(trips)
         result = np.zeros(date.size, np.bool_)
-        for day in np.unique(date).tolist():
+        for day in unique_values(date).tolist():
             if not 1 <= day < 3_650_000:
                 continue
             if day not in self._on:

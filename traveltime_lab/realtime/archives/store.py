@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from traveltime_lab._arrays import AnyArray, Int64Array, chosen_rows, indptr_of
+from traveltime_lab._arrays import AnyArray, Int64Array, chosen_rows, indptr_of, unique_values
 from traveltime_lab._digests import digest
 from traveltime_lab.realtime.match import DUPLICATED, NEW_TRIPS
 from traveltime_lab.realtime.messages import TripUpdates
@@ -205,7 +205,7 @@ class Store:
         heads = self._heads(updates, feeds, dates, is_sure)
         calls = self._call_rows(updates, heads)
         owner = calls.pop("owner")
-        for date in np.unique(dates).tolist():
+        for date in unique_values(dates).tolist():
             mine = dates == date
             rows = mine[owner]
             self._day(date).add(

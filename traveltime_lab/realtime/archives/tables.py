@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from traveltime_lab._arrays import BoolArray, Int64Array, ObjectArray
+from traveltime_lab._arrays import BoolArray, Int64Array, ObjectArray, unique_values
 from traveltime_lab._checks import did_you_mean
 from traveltime_lab.errors import InputError
 from traveltime_lab.realtime.archives.moments import Moments, dates_in, seconds_in, whole_numbers_in
@@ -325,7 +325,7 @@ def _grouped(
     firsts = rows[begins]
     nothing, none = np.full(n, "", object), np.full(n, NONE)
     no_text, no_number = np.full(rows.size, "", object), np.full(rows.size, NONE)
-    dates = {value: "" if value < 0 else _date_text(value) for value in np.unique(date[firsts]).tolist()}
+    dates = {value: "" if value < 0 else _date_text(value) for value in unique_values(date[firsts]).tolist()}
     return TripUpdates(
         source=np.full(n, OF_TABLE), now=none, timestamp=np.where(date[firsts] < 0, reference[middle], NONE),
         entity=nothing, trip_id=texts["trip_id"][firsts], route_id=texts["route_id"][firsts],

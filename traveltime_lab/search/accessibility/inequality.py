@@ -12,7 +12,7 @@ from typing import Final, Literal
 import numpy as np
 import pandas as pd
 
-from traveltime_lab._arrays import BoolArray, FloatArray, IndexArray
+from traveltime_lab._arrays import BoolArray, FloatArray, IndexArray, unique_values
 from traveltime_lab._checks import number, one_of
 from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.errors import LimitError
@@ -137,7 +137,7 @@ def _parts(people: _People, name: str) -> tuple[float, float]:
     """Return the parts of a Theil index between and within groups."""
     assert people.group is not None
     index, between, within = {"theil_t": _theil_t, "theil_l": _theil_l}[name], [], 0.0
-    for k in np.unique(people.group):
+    for k in unique_values(people.group):
         part, share = people.part(people.group == k), float(people.share[people.group == k].sum())
         between.append((share, part.mean))
         weight = share * part.mean / people.mean if name == "theil_t" else share

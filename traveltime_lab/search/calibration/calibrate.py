@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from traveltime_lab._arrays import FloatArray, IndexArray
+from traveltime_lab._arrays import FloatArray, IndexArray, unique_values
 from traveltime_lab._checks import items, number, whole, words
 from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.errors import InputError, LimitError
@@ -278,7 +278,7 @@ def _hour_groups(hours: Any, trips: Trips) -> dict[str, IndexArray]:
             if at in group_of:
                 raise InputError(f"hours has {at} in {group_of[at]!r} and in {name!r}; an hour can be in one group")
             group_of[at] = name
-    missing = sorted({int(hour) for hour in np.unique(trips.hour)} - set(group_of))
+    missing = sorted({int(hour) for hour in unique_values(trips.hour)} - set(group_of))
     if missing:
         what = "trips without a departure_time with a date" if missing[0] < 0 else f"trips at {missing[0]} o'clock"
         raise InputError(f"observed has {what}, which are in no group of hours; add a group, or leave them out")
