@@ -36,21 +36,25 @@ from traveltime_lab.streets.graph import Core, RoadGraph, Topology
 from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.streets.segments import SegmentIndex
 from traveltime_lab.streets.snapping import STOP_SNAPPING, Snaps
+from traveltime_lab.transit.inside import Walker
 from traveltime_lab.transit.layer import TransitLayer
+from traveltime_lab.transit.transfers import Transfers
+from traveltime_lab.transit.walks import WalkRows, Walks
+from traveltime_lab.transit.wheelchair import Rule
 
 #: Prefix of the columns.
 PREFIX: Final = "prepared/"
 _CLASSES: Final[dict[str, Callable[..., Any]]] = {
     item.__name__: item
     for item in (
-        Arcs, Core, EdgeBoxes, Grid, Hierarchy, Parts, Places, RoadGraph, SegmentIndex, Snaps,
-        StopsOnEdges, Topology, WaysThere,
+        Arcs, Core, EdgeBoxes, Grid, Hierarchy, Parts, Places, RoadGraph, Rule, SegmentIndex, Snaps,
+        StopsOnEdges, Topology, Transfers, Walker, WalkRows, Walks, WaysThere,
     )
 }  # fmt: skip
 
 #: The version of prepared values. Raise it when the same tables give other values than before, or the same values mean
 #: something else; tests/network/test_prepared_values.py has digests of values and notices the first.
-VERSION: Final = 2
+VERSION: Final = 3
 
 
 def _form() -> str:
@@ -85,7 +89,9 @@ class Writer:
     """
 
     def __init__(self, streets: StreetLayer, transit: TransitLayer | None) -> None:
-        self.owners = {id(streets): "streets"} | ({} if transit is None else {id(transit): "transit"})
+        self.owners = {id(streets): "streets"}
+        if transit is not None:
+            self.owners |= {id(transit): "transit", id(transit.identity): "stops"}
         self.columns: dict[str, AnyArray] = {}
         self.digests: dict[str, str] = {}
         self._objects: dict[int, int] = {}
@@ -199,7 +205,8 @@ def from_columns(
     ValueError, KeyError, TypeError
         If the values make no sense; see `traveltime_lab.network.prepared_columns`.
     """
-    reader = _Reader({"streets": streets, "transit": transit}, columns, is_known=is_known)
+    owners = {"streets": streets, "transit": transit, "stops": transit and transit.identity}
+    reader = _Reader(owners, columns, is_known=is_known)
     values = []
     for item in header["values"]:
         key, value = reader.value(item["key"]), reader.value(item["value"])

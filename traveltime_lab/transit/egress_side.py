@@ -20,7 +20,8 @@ from traveltime_lab.streets.snapping import Snaps
 from traveltime_lab.transit import stop_links
 from traveltime_lab.transit.field import driven, spread_out
 from traveltime_lab.transit.query import TransitQuery
-from traveltime_lab.transit.stop_links import FEW, LinkedStops, Walks
+from traveltime_lab.transit.stop_links import FEW, LinkedStops
+from traveltime_lab.transit.walks import Walks
 
 #: Cost of linking a point with the stops around it, in units of reading one link (measured in Porto Alegre, New York).
 _LINK_COST = 8
@@ -132,7 +133,7 @@ def egress_side(
     around = None if is_driven or len(snaps) <= FEW else query.walks(is_leaving=not is_origin)
     is_linked = len(snaps) <= FEW
     if around is not None:
-        n_entries = around.by_stop.states.size
+        n_entries = around.by_state.stops.size
         links = len(snaps) * n_entries / max(1, query.walking.topology.n_states)
         link_cost = n_readings * (_TOGETHER if by_row else 1.0)
         is_linked = links * (_LINK_COST + link_cost) < n_readings * (n_entries + len(snaps))

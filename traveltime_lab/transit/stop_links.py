@@ -48,6 +48,7 @@ from traveltime_lab.transit.entrances import snaps_by_entrances, transfers_by_pa
 from traveltime_lab.transit.inside import Walker
 from traveltime_lab.transit.layer import TransitLayer
 from traveltime_lab.transit.transfers import Footpaths, Transfers
+from traveltime_lab.transit.walks import Walks
 from traveltime_lab.transit.wheelchair import rule_of
 
 #: Streets that are open, speed of connectors, and walker inside stations.
@@ -60,14 +61,13 @@ FEW: Final = 32
 STOPS = Derived[RoadsKey, tuple[Snaps, StopsOnEdges]]("stops on streets", kept=8)
 #: The same for people with a walking speed of their own, whose connectors differ.
 OWN_STOPS = Derived[tuple[RoadsKey, float], tuple[Snaps, StopsOnEdges]]("stops on streets at own speeds", kept=4)
-#: Walks by streets and walker, budget and direction. They are large; usually there is one budget in both directions,
-#: and that of transfers.
-_WALKS = Derived["tuple[_LinksKey, int, bool]", "Walks"]("walks around stops", kept=6)
-#: Searches from points to all stops by layer, walker and direction, kept with their graph. Scenarios share graphs, not
-#: stops.
+#: Walks by layer, walker, budget and direction, kept with their graph. Scenarios share graphs, not stops. Walks are
+#: large; usually there is one budget in both directions, and that of transfers.
+WALKS = Derived["tuple[object, _LinksKey, int, bool]", Walks]("walks around stops", kept=6)
+#: Searches from points to all stops by layer, walker and direction, kept with their graph.
 _SEARCHES = Derived["tuple[object, _LinksKey, bool]", RowSearch]("searches for stops", kept=4)
 #: Transfers by streets and walker, and longest walk.
-_TRANSFERS = Derived["tuple[_LinksKey, int]", Transfers]("changes", kept=4)
+TRANSFERS = Derived["tuple[_LinksKey, int]", Transfers]("changes", kept=4)
 #: Stops that are linked by the entrances of stations, in both directions.
 _BY_ENTRANCES = Derived["_LinksKey", "tuple[StopSide, StopSide]"]("stops by entrances", kept=8)
 
@@ -86,7 +86,7 @@ def share_stops(layer: TransitLayer, other: TransitLayer) -> None:
         and np.array_equal(ours.is_called, theirs.is_called)
     ):
         layer.identity = other.identity
-        layer.memo.share(other.memo, (STOPS, OWN_STOPS, _BY_ENTRANCES, _WALKS, _TRANSFERS))
+        layer.memo.share(other.memo, (STOPS, OWN_STOPS, _BY_ENTRANCES, TRANSFERS))
 
 
 class StopSide(NamedTuple):
@@ -141,30 +141,6 @@ class LinkedStops:
         return travel_times.ports(
             self.graph, travel_times.positions(self.graph, snaps, STOP_SNAPPING), is_entry=is_entry
         )
-
-
-@dataclass(frozen=True)
-class Walks:
-    """
-    States of the walking graph within walking distance of every stop.
-
-    Attributes
-    ----------
-    is_leaving : bool
-        True if the walks lead from the stops, False if they lead to the stops.
-    budget_ms : int
-        Longest walk.
-    by_stop : StatesAround
-    by_state : StopLinks
-    cm : int32 array
-        Lengths of the walks of `by_state` in centimetres.
-    """
-
-    is_leaving: bool
-    budget_ms: int
-    by_stop: StatesAround
-    by_state: StopLinks
-    cm: Int32Array
 
 
 def linked_stops(
@@ -236,12 +212,21 @@ def walks(layer: TransitLayer, stops: LinkedStops, budget_s: int, *, is_leaving:
     is_leaving : bool
         True for walks from the stops, False for walks to them.
     """
-    return _WALKS.of(layer, (stops.key, budget_s, is_leaving), lambda: _walks(stops, budget_s, is_leaving))
+    key = layer.identity, stops.key, budget_s, is_leaving
+
+    def make() -> Walks:
+        found = _walks(stops, budget_s, is_leaving)
+        if not has_walks(layer, stops, budget_s, is_leaving=not is_leaving):
+            return found
+        other = walks(layer, stops, budget_s, is_leaving=not is_leaving)
+        return found if other.other is not None else found.beside(other)
+
+    return WALKS.of(stops.graph, key, make)
 
 
 def has_walks(layer: TransitLayer, stops: LinkedStops, budget_s: int, *, is_leaving: bool) -> bool:
     """Return whether `walks` exist already; if not, a search from each of few points is faster than computing them."""
-    return _WALKS.is_ready(layer, (stops.key, budget_s, is_leaving))
+    return WALKS.is_ready(stops.graph, (layer.identity, stops.key, budget_s, is_leaving))
 
 
 def _walks(stops: LinkedStops, budget_s: int, is_leaving: bool) -> Walks:
@@ -259,10 +244,9 @@ def _walks(stops: LinkedStops, budget_s: int, is_leaving: bool) -> Walks:
 
     parts = side_by_side([functools.partial(search, *ends) for ends in itertools.pairwise(borders.tolist())])
     by_stop: StatesAround = joined_rows([around for around, _ in parts])
-    lengths = np.concatenate([cm for _, cm in parts])
+    cm = np.concatenate([cm for _, cm in parts])
     del parts
-    indptr, stop, ms, cm = kernel.turned(*by_stop, lengths, graph.topology.n_states)
-    return Walks(is_leaving, most_ms(budget_s), by_stop, StopLinks(indptr, stop, ms), cm)
+    return Walks.of(by_stop, cm, graph, most_ms(budget_s), is_leaving=is_leaving)
 
 
 def walk_links(
@@ -416,4 +400,4 @@ def changes(layer: TransitLayer, stops: LinkedStops, budget_s: int, longer_s: in
         outside = Footpaths(row_of, to_stop[kept], seconds)
         return transfers_by_pathways(layer, outside, stops.walker, budget_s)
 
-    return _TRANSFERS.of(layer, (stops.key, budget_s), make)
+    return TRANSFERS.of(layer, (stops.key, budget_s), make)

@@ -24,7 +24,7 @@ _ROOM = 1 << 16
 
 
 class StatesAround(NamedTuple):
-    """CSR of the states within walking distance of each stop, nearest first."""
+    """CSR of the states within walking distance of each stop."""
 
     indptr: np.ndarray  # int64 (n_stops + 1,)
     states: np.ndarray  # int32
@@ -59,6 +59,7 @@ def states_around(arcs, seeds, limit, shift, n_buckets):
     Returns
     -------
     around : StatesAround
+        The states of a row are in no order.
     cm : int32 array
         Lengths of the walks, connector of the stop included.
     """
@@ -79,15 +80,13 @@ def states_around(arcs, seeds, limit, shift, n_buckets):
             states = _grow(states)
             walk_ms = _grow(walk_ms)
             walk_cm = _grow(walk_cm)
-        order = ascending(label[touched])
-        for i in order:
-            states[at] = touched[i]
-            walk_ms[at] = np.int32(label[touched[i]] >> TIME_SHIFT)
-            walk_cm[at] = np.int32(label[touched[i]] & WALK_MASK)
+        for state in touched:
+            states[at] = state
+            walk_ms[at] = np.int32(label[state] >> TIME_SHIFT)
+            walk_cm[at] = np.int32(label[state] & WALK_MASK)
+            label[state] = UNREACHED
             at += 1
         indptr[row + 1] = at
-        for i in range(touched.size):
-            label[touched[i]] = UNREACHED
     return StatesAround(indptr, states[:at].copy(), walk_ms[:at].copy()), walk_cm[:at].copy()
 
 
@@ -125,6 +124,27 @@ def turned(indptr, columns, values, others, n_columns):
                 out_others[place] = others[k]
             at[columns[k]] += 1
     return out_indptr, rows, out_values, out_others
+
+
+@kernel
+def sort_by_time(around, first, last):
+    """
+    Sort the states around stops in place, nearest first.
+
+    Parameters
+    ----------
+    around : StatesAround
+    first, last : int
+        Stops `first` to ``last - 1`` are sorted.
+    """
+    indptr, states, walk_ms = around
+    for stop in range(first, last):
+        begin, end = indptr[stop], indptr[stop + 1]
+        old_states, old_ms = states[begin:end].copy(), walk_ms[begin:end].copy()
+        order = ascending(old_ms)
+        for k in range(order.size):
+            states[begin + k] = old_states[order[k]]
+            walk_ms[begin + k] = old_ms[order[k]]
 
 
 @kernel
@@ -334,6 +354,7 @@ def spread(times_ms, first, last, limit_ms, around, keys):
     limit_ms : int
         Longest travel time of interest.
     around : StatesAround
+        Nearest first.
     keys : int64 array of shape (n_states,)
         Lowered in place. A key holds the travel time in the upper 32 bits and the duration of the walk in the lower 32
         bits, so that among equal times the shortest walk wins; `NEVER_KEY` where no walk leads.
