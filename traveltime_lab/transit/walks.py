@@ -132,7 +132,7 @@ class Walks:
         if self.other is None:
             return self.rows
         theirs = self.other.rows
-        if not self.states.size:
+        if self._turned is not None:
             return theirs
         is_own = np.zeros(self.n_states, np.bool_)
         is_own[self.states] = True
@@ -156,16 +156,26 @@ class Walks:
         """Lengths of the walks of `by_state` in centimetres."""
         return (distance_cm(self._whole.ms, self.rate) + self._whole.more_cm).astype(np.int32)
 
+    @property
+    def _turned(self) -> Walks | None:
+        """The walks of the opposite direction if they are the same."""
+        return None if self.states.size else self.other
+
+    @property
+    def has_by_stop(self) -> bool:
+        """Whether `by_stop` has been computed."""
+        return "by_stop" in vars(self._turned or self)
+
     @cached_property
     def by_stop(self) -> StatesAround:
-        """States around each stop, nearest first."""
-        if self.other is not None and not self.states.size:
-            return self.other.by_stop
+        """States around each stop, nearest first; computed at the first use."""
+        if self._turned is not None:
+            return self._turned.by_stop
         indptr, stops, ms = self.by_state
         turned, states, ms, _ = kernel.turned(indptr, stops, ms, np.zeros(0, np.int32), self.n_stops)
         around = StatesAround(turned, states, ms)
         some = functools.partial(functools.partial, kernel.sort_by_time, around)
-        side_by_side([some(part.start, part.stop) for part in even_slices(self.n_stops)])
+        side_by_side([some(part.start, part.stop, self.budget_ms) for part in even_slices(self.n_stops)])
         return around
 
 
