@@ -48,7 +48,7 @@ from traveltime_lab.transit.entrances import snaps_by_entrances, transfers_by_pa
 from traveltime_lab.transit.inside import Walker
 from traveltime_lab.transit.layer import TransitLayer
 from traveltime_lab.transit.transfers import Footpaths, Transfers
-from traveltime_lab.transit.walks import Walks
+from traveltime_lab.transit.walks import Walks, sort_by_time
 from traveltime_lab.transit.wheelchair import rule_of
 
 #: Streets that are open, speed of connectors, and walker inside stations.
@@ -375,6 +375,8 @@ def changes(layer: TransitLayer, stops: LinkedStops, budget_s: int, longer_s: in
     """
     Return the transfers between stops, from walks along streets and the rules of the feeds; they are kept.
 
+    Those from each stop are nearest first, as searches need them.
+
     Parameters
     ----------
     layer : TransitLayer
@@ -398,6 +400,8 @@ def changes(layer: TransitLayer, stops: LinkedStops, budget_s: int, longer_s: in
         row_of = indptr_of_rows(from_stop[kept], len(stops))
         seconds = -(-ms[kept] // 1000)
         outside = Footpaths(row_of, to_stop[kept], seconds)
-        return transfers_by_pathways(layer, outside, stops.walker, budget_s)
+        found = transfers_by_pathways(layer, outside, stops.walker, budget_s)
+        sort_by_time(StatesAround(*found[:3]), int(found.seconds.max(initial=0)))
+        return found
 
     return TRANSFERS.of(layer, (stops.key, budget_s), make)

@@ -174,9 +174,14 @@ class Walks:
         indptr, stops, ms = self.by_state
         turned, states, ms, _ = kernel.turned(indptr, stops, ms, np.zeros(0, np.int32), self.n_stops)
         around = StatesAround(turned, states, ms)
-        some = functools.partial(functools.partial, kernel.sort_by_time, around)
-        side_by_side([some(part.start, part.stop, self.budget_ms) for part in even_slices(self.n_stops)])
+        sort_by_time(around, self.budget_ms)
         return around
+
+
+def sort_by_time(around: StatesAround, longest: int) -> None:
+    """Sort the rows of walks of at most some duration in place, the shortest first."""
+    some = functools.partial(functools.partial, kernel.sort_by_time, around)
+    side_by_side([some(part.start, part.stop, longest) for part in even_slices(around.indptr.size - 1)])
 
 
 def _differ(rows: WalkRows, others: WalkRows) -> BoolArray:
