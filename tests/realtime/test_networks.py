@@ -127,7 +127,7 @@ def test_what_is_shared(porto_alegre: tl.Network, busy: list[str]) -> None:
     walking = tl.Transportation("walking")
     for network in (updated, porto_alegre):
         stops = linked_stops(network.transit, network.road_graph(walking), walking)
-        assert has_walks(network.transit, stops, 900, is_leaving=True)
+        assert has_walks(network.transit, stops, walking.transfer_walking_time, is_leaving=True)
     nothing = porto_alegre.with_updates(content([]))
     assert nothing.fingerprint == porto_alegre.fingerprint
     assert nothing.timetable is porto_alegre.timetable
