@@ -26,7 +26,6 @@ from traveltime_lab.runtime.shared import shared, shared_by
 from traveltime_lab.runtime.threads import BLOCK, map_ahead, row_blocks
 from traveltime_lab.streets import contraction, engines, matrix
 from traveltime_lab.streets import labels as label_parts
-from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.labels import limit_label
 from traveltime_lab.streets.links import LinkedPoints
 from traveltime_lab.streets.local_pairs import LocalPairs, local_pairs
