@@ -63,7 +63,7 @@ def described(value: Any) -> Any:
         return value.item()
     if isinstance(value, bytes):
         return value.hex()
-    if isinstance(value, StreetLayer | TransitLayer) or type(value) is object:  # the identity of the stops of a layer
+    if isinstance(value, StreetLayer | TransitLayer):
         return type(value).__name__
     if type(value) is tuple:
         return [described(item) for item in value]

@@ -215,6 +215,18 @@ def test_forged_values_are_refused(city: tuple[Path, Path], place: int, fault: s
         prepared_file.from_columns(json.loads(json.dumps(header)), columns, *layers)
 
 
+def test_walks_of_other_streets_are_not_read(city: tuple[Path, Path]) -> None:
+    """As if a file had passed all checks."""
+    network = tl.load_network(city[1], verify=False)
+    for use in network._prepared.values:
+        if name_of(use) == "walks around stops" and use.value.other is None:
+            rows = use.value.rows
+            forged = with_rows(use.value, indptr=rows.indptr[:2], stops=rows.stops[: rows.indptr[1]])
+            use.kind.pin(use.owner, use.key, forged)
+    with pytest.raises(tl.DataError, match="do not fit its streets; prepare and save it again"):
+        by_timetable(network, "public_transport", DEPARTURE)
+
+
 def test_a_network_without_a_timetable_has_no_walks(city: tuple[Path, Path]) -> None:
     network = tl.load_network(city[1], verify=False)
     parts = prepared_file.to_columns(network._prepared, network.fingerprint, network.streets, network.transit)

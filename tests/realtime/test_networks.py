@@ -120,14 +120,10 @@ def test_what_is_shared(porto_alegre: tl.Network, busy: list[str]) -> None:
                    departure_time="2019-07-11T08:00:00")  # fmt: skip
     assert porto_alegre.transit is not None
     assert updated.transit is not None
-    from traveltime_lab.transit.stop_links import STOPS, TRANSFERS, has_walks, linked_stops
+    from traveltime_lab.transit.stop_links import STOPS, TRANSFERS, WALKS
 
-    for kind in (STOPS, TRANSFERS):
+    for kind in (STOPS, WALKS, TRANSFERS):
         assert updated.transit.memo.entries[kind] is porto_alegre.transit.memo.entries[kind]
-    walking = tl.Transportation("walking")
-    for network in (updated, porto_alegre):
-        stops = linked_stops(network.transit, network.road_graph(walking), walking)
-        assert has_walks(network.transit, stops, walking.transfer_walking_time, is_leaving=True)
     nothing = porto_alegre.with_updates(content([]))
     assert nothing.fingerprint == porto_alegre.fingerprint
     assert nothing.timetable is porto_alegre.timetable

@@ -7,7 +7,7 @@ refuses what has none.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any, Final
 
@@ -151,7 +151,7 @@ KINDS: Final[Mapping[str, tuple[str, frozenset[str]]]] = {
     "boxes": ("StreetLayer", frozenset({"EdgeBoxes"})),
     "stops": ("TransitLayer", frozenset({"Snaps, StopsOnEdges"})),
     "stops at own speeds": ("TransitLayer", frozenset({"Snaps, StopsOnEdges"})),
-    "walks around stops": ("RoadGraph", frozenset({"Walks"})),
+    "walks around stops": ("TransitLayer", frozenset({"Walks"})),
     "transfers": ("TransitLayer", frozenset({"Transfers"})),
 }
 
@@ -209,10 +209,16 @@ def check_kind(kind: str, owner: Any, value: Any, *, is_known: bool = False) -> 
         )
         if not (is_known or (np.bincount(value) == 1).all()):
             raise ValueError(f"{kind} has a rank twice")
-    if kind == "walks around stops" and value.n_states != owner.topology.n_states:
-        raise ValueError(f"{kind} has {value.n_states} states instead of {owner.topology.n_states}")
     if kind == "hierarchy" and value.rank.size != owner.topology.n_states:
         raise ValueError(f"{kind} has {value.rank.size} states instead of {owner.topology.n_states}")
+
+
+def check_together(values: Sequence[tuple[str, Any, Any]]) -> None:
+    """Raise ValueError unless walks fit the graphs of their streets, given the kind, key and value of all values."""
+    n_states = {key[0]: graph.topology.n_states for kind, key, graph in values if kind.startswith("labels")}
+    for kind, key, walks in values:
+        if kind == "walks around stops" and walks.n_states != n_states.get(key[0][0]):
+            raise ValueError(f"{kind} has {walks.n_states} states instead of {n_states.get(key[0][0])}")
 
 
 def _class_of(value: Any) -> str:

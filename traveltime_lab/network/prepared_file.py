@@ -26,7 +26,7 @@ from traveltime_lab.kernels.street.ties import Parts, Places
 from traveltime_lab.kernels.transit.walks import StopsOnEdges
 from traveltime_lab.kernels.unreached import NEVER, UNREACHED
 from traveltime_lab.network.prepared import KINDS, Prepared, name_of
-from traveltime_lab.network.prepared_columns import RULES, check_kind, check_value, names_of_parts
+from traveltime_lab.network.prepared_columns import RULES, check_kind, check_together, check_value, names_of_parts
 from traveltime_lab.runtime import on_disk
 from traveltime_lab.runtime.memo import Use
 from traveltime_lab.streets.border import WaysThere
@@ -89,9 +89,7 @@ class Writer:
     """
 
     def __init__(self, streets: StreetLayer, transit: TransitLayer | None) -> None:
-        self.owners = {id(streets): "streets"}
-        if transit is not None:
-            self.owners |= {id(transit): "transit", id(transit.identity): "stops"}
+        self.owners = {id(streets): "streets"} | ({} if transit is None else {id(transit): "transit"})
         self.columns: dict[str, AnyArray] = {}
         self.digests: dict[str, str] = {}
         self._objects: dict[int, int] = {}
@@ -205,8 +203,7 @@ def from_columns(
     ValueError, KeyError, TypeError
         If the values make no sense; see `traveltime_lab.network.prepared_columns`.
     """
-    owners = {"streets": streets, "transit": transit, "stops": transit and transit.identity}
-    reader = _Reader(owners, columns, is_known=is_known)
+    reader = _Reader({"streets": streets, "transit": transit}, columns, is_known=is_known)
     values = []
     for item in header["values"]:
         key, value = reader.value(item["key"]), reader.value(item["value"])
@@ -214,6 +211,7 @@ def from_columns(
         check_kind(item["kind"], owner, value, is_known=is_known)
         hash(key)
         values.append(Use(KINDS[item["kind"]], owner, key, value))
+    check_together([(name_of(use), use.key, use.value) for use in values])
     return Prepared(tuple(header["types"]), tuple(values))
 
 

@@ -24,6 +24,7 @@ from traveltime_lab._arrays import (
     rows_of,
     take_rows,
 )
+from traveltime_lab.errors import DataError
 from traveltime_lab.kernels.records import Ports, StopLinks
 from traveltime_lab.kernels.transit import walks as kernel
 from traveltime_lab.kernels.transit.walks import StatesAround, StopsOnEdges
@@ -61,10 +62,11 @@ FEW: Final = 32
 STOPS = Derived[RoadsKey, tuple[Snaps, StopsOnEdges]]("stops on streets", kept=8)
 #: The same for people with a walking speed of their own, whose connectors differ.
 OWN_STOPS = Derived[tuple[RoadsKey, float], tuple[Snaps, StopsOnEdges]]("stops on streets at own speeds", kept=4)
-#: Walks by layer, walker, budget and direction, kept with their graph. Scenarios share graphs, not stops. Walks are
-#: large; usually there is one budget in both directions, and that of transfers.
-WALKS = Derived["tuple[object, _LinksKey, int, bool]", Walks]("walks around stops", kept=6)
-#: Searches from points to all stops by layer, walker and direction, kept with their graph.
+#: Walks by streets and walker, budget and direction. They are large; usually there is one budget in both directions,
+#: and that of transfers.
+WALKS = Derived["tuple[_LinksKey, int, bool]", Walks]("walks around stops", kept=6)
+#: Searches from points to all stops by layer, walker and direction, kept with their graph. Scenarios share graphs, not
+#: stops.
 _SEARCHES = Derived["tuple[object, _LinksKey, bool]", RowSearch]("searches for stops", kept=4)
 #: Transfers by streets and walker, and longest walk.
 TRANSFERS = Derived["tuple[_LinksKey, int]", Transfers]("changes", kept=4)
@@ -86,7 +88,7 @@ def share_stops(layer: TransitLayer, other: TransitLayer) -> None:
         and np.array_equal(ours.is_called, theirs.is_called)
     ):
         layer.identity = other.identity
-        layer.memo.share(other.memo, (STOPS, OWN_STOPS, _BY_ENTRANCES, TRANSFERS))
+        layer.memo.share(other.memo, (STOPS, OWN_STOPS, _BY_ENTRANCES, WALKS, TRANSFERS))
 
 
 class StopSide(NamedTuple):
@@ -211,8 +213,12 @@ def walks(layer: TransitLayer, stops: LinkedStops, budget_s: int, *, is_leaving:
         Longest walk in seconds, including connectors.
     is_leaving : bool
         True for walks from the stops, False for walks to them.
+
+    Raises
+    ------
+    DataError
+        If those of a prepared network do not fit its streets, which only a forged file has.
     """
-    key = layer.identity, stops.key, budget_s, is_leaving
 
     def make() -> Walks:
         found = _walks(stops, budget_s, is_leaving)
@@ -221,12 +227,18 @@ def walks(layer: TransitLayer, stops: LinkedStops, budget_s: int, *, is_leaving:
         other = walks(layer, stops, budget_s, is_leaving=not is_leaving)
         return found if other.other is not None else found.beside(other)
 
-    return WALKS.of(stops.graph, key, make)
+    found = WALKS.of(layer, (stops.key, budget_s, is_leaving), make)
+    # Kernels do not check bounds.
+    if found.n_states != stops.graph.topology.n_states:
+        raise DataError(
+            "the walks around stops of the prepared network do not fit its streets; prepare and save it again"
+        )
+    return found
 
 
 def has_walks(layer: TransitLayer, stops: LinkedStops, budget_s: int, *, is_leaving: bool) -> bool:
     """Return whether `walks` exist already; if not, a search from each of few points is faster than computing them."""
-    return WALKS.is_ready(stops.graph, (layer.identity, stops.key, budget_s, is_leaving))
+    return WALKS.is_ready(layer, (stops.key, budget_s, is_leaving))
 
 
 def _walks(stops: LinkedStops, budget_s: int, is_leaving: bool) -> Walks:
@@ -401,7 +413,9 @@ def changes(layer: TransitLayer, stops: LinkedStops, budget_s: int, longer_s: in
         seconds = -(-ms[kept] // 1000)
         outside = Footpaths(row_of, to_stop[kept], seconds)
         found = transfers_by_pathways(layer, outside, stops.walker, budget_s)
-        sort_by_time(StatesAround(*found[:3]), int(found.seconds.max(initial=0)))
+        # Searches refuse negative times, which only a forged file has.
+        if found.seconds.min(initial=0) >= 0:
+            sort_by_time(StatesAround(*found[:3]), int(found.seconds.max(initial=0)))
         return found
 
     return TRANSFERS.of(layer, (stops.key, budget_s), make)

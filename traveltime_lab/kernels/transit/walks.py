@@ -135,6 +135,7 @@ def sort_by_time(around, first, last, budget_ms):
     Parameters
     ----------
     around : StatesAround
+        With times from 0.
     first, last : int
         Stops `first` to ``last - 1`` are sorted.
     budget_ms : int
@@ -403,7 +404,7 @@ def gather(times_ms, limit_ms, around, keys):
     """
     Set the keys of states to the earliest time at which a walk from a stop reaches them.
 
-    Equal to `spread` from all stops, by state. It is faster if many stops are reached.
+    Equal to `spread` from all stops, but reads all walks, by state.
 
     Parameters
     ----------
