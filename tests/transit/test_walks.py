@@ -103,6 +103,10 @@ def test_earliest_arrivals(tmp_path_factory: pytest.TempPathFactory, town: Any, 
         int(state): (int(found[state]) >> 32, int(found[state]) & 0xFFFFFFFF)
         for state in np.flatnonzero(found != NEVER_KEY)
     }
+    walks = replace(walks)
+    assert walks.are_read_rarely(5)
+    assert not walks.are_read_rarely(5)
+    assert not walks.has_by_stop
     assert reached == earliest(walked(stops, 600, is_leaving=True), times, limit_ms)
 
 

@@ -27,9 +27,6 @@ from traveltime_lab.transit.walks import Walks
 _LINK_COST = 8
 #: Cost of reading a link for one of many rows in the same units (assumed).
 _TOGETHER = 0.2
-#: Number of readings that take less time together than computing the walks by stop (measured: 8 in a national
-#: timetable, 16 in Porto Alegre).
-_FEW_READINGS = 8
 
 
 class EgressSide(Protocol):
@@ -82,8 +79,8 @@ class _OnStreets:
     ports: Ports
     around: Walks | None
     extra_ms: int
-    #: Whether there are few readings.
-    is_rare: bool
+    #: Whether the walks are read by state, because there are few readings.
+    by_state: bool
 
     def read(self, stop_ms: Int32Array) -> Int32Array:
         query, stops, directed = self.query, self.stops, self.stops.graph.directed
@@ -101,7 +98,7 @@ class _OnStreets:
             found = egress.read_walks(
                 self.positions,
                 self.ports,
-                spread_out(query, stop_ms, self.around, is_rare=self.is_rare),
+                spread_out(query, stop_ms, self.around, by_state=self.by_state),
                 self.around.by_state,
                 stop_ms,
                 on_edges,
@@ -150,4 +147,5 @@ def egress_side(
     here = travel_times.positions(stops.graph, snaps, query.snapping)
     reads = travel_times.ports(stops.graph, here, is_entry=not is_origin)
     extra_ms = (means.access_penalty + means.pt_change_delay) * 1000 if is_origin else 0
-    return _OnStreets(query, stops, here, reads, around, extra_ms, n_readings <= _FEW_READINGS)
+    by_state = around is not None and around.are_read_rarely(n_readings)
+    return _OnStreets(query, stops, here, reads, around, extra_ms, by_state)

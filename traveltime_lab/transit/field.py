@@ -467,7 +467,7 @@ def _walked_by_departure(
 
 
 def spread_out(
-    query: TransitQuery, stop_ms: Int32Array, around: Walks, n_parts: int = 1, *, is_rare: bool = False
+    query: TransitQuery, stop_ms: Int32Array, around: Walks, n_parts: int = 1, *, by_state: bool = False
 ) -> Int64Array:
     """
     Return the travel times of all states by transit and a walk, and the durations of these walks, as keys.
@@ -479,11 +479,11 @@ def spread_out(
     around : Walks
     n_parts : int, default 1
         Largest number of parts to compute in parallel; 1 if the caller runs in parallel already.
-    is_rare : bool, default False
-        Whether so few calls follow that it is not worth computing the walks by stop.
+    by_state : bool, default False
+        Whether to read all walks by state, for which those by stop need not be computed.
     """
     limit_ms = most_ms(query.limit)
-    if is_rare and not around.has_by_stop:
+    if by_state:
         keys = np.empty(query.walking.topology.n_states, np.int64)
         stop_kernel.gather(stop_ms, limit_ms, around.by_state, keys)
         return keys
