@@ -9,9 +9,9 @@ from typing import Protocol
 
 import numpy as np
 
-from traveltime_lab._arrays import Int32Array
+from traveltime_lab._arrays import Int32Array, Int64Array
 from traveltime_lab.kernels.records import Ports, Positions, StopLinks
-from traveltime_lab.kernels.transit import egress
+from traveltime_lab.kernels.transit import egress, walks
 from traveltime_lab.kernels.transit.access import gather, gather_rows
 from traveltime_lab.kernels.unreached import NEVER
 from traveltime_lab.rounding import most_ms
@@ -98,7 +98,7 @@ class _OnStreets:
             found = egress.read_walks(
                 self.positions,
                 self.ports,
-                spread_out(query, stop_ms, self.around, by_state=self.by_state),
+                self._arrivals(self.around, stop_ms, limit_ms),
                 self.around.by_state,
                 stop_ms,
                 on_edges,
@@ -108,6 +108,14 @@ class _OnStreets:
                 limit_ms,
             )
         return found
+
+    def _arrivals(self, around: Walks, stop_ms: Int32Array, limit_ms: int) -> Int64Array:
+        """Return what `spread_out` does."""
+        if not self.by_state:
+            return spread_out(self.query, stop_ms, around)
+        keys = np.empty(around.n_states, np.int64)
+        walks.gather(stop_ms, limit_ms, around.by_state, keys)
+        return keys
 
     def read_all(self, stop_ms: Int32Array) -> Int32Array:
         return np.stack([self.read(row) for row in stop_ms])

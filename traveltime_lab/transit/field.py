@@ -466,9 +466,7 @@ def _walked_by_departure(
     return EgressByDeparture(np.ascontiguousarray(times.T), row_of, starts)
 
 
-def spread_out(
-    query: TransitQuery, stop_ms: Int32Array, around: Walks, n_parts: int = 1, *, by_state: bool = False
-) -> Int64Array:
+def spread_out(query: TransitQuery, stop_ms: Int32Array, around: Walks, n_parts: int = 1) -> Int64Array:
     """
     Return the travel times of all states by transit and a walk, and the durations of these walks, as keys.
 
@@ -479,14 +477,8 @@ def spread_out(
     around : Walks
     n_parts : int, default 1
         Largest number of parts to compute in parallel; 1 if the caller runs in parallel already.
-    by_state : bool, default False
-        Whether to read all walks by state, for which those by stop need not be computed.
     """
     limit_ms = most_ms(query.limit)
-    if by_state:
-        keys = np.empty(query.walking.topology.n_states, np.int64)
-        stop_kernel.gather(stop_ms, limit_ms, around.by_state, keys)
-        return keys
 
     def spread(first: int, last: int) -> Int64Array:
         keys = np.full(query.walking.topology.n_states, NEVER_KEY)

@@ -31,10 +31,10 @@ from traveltime_lab.runtime.forks import cached_property
 from traveltime_lab.runtime.threads import even_slices, side_by_side
 from traveltime_lab.streets.graph import RoadGraph
 
-#: Lengths are compared with the distance at a whole number of centimetres in so many milliseconds, a power of two.
+#: Speeds are whole centimetres in a number of milliseconds that is this power of two.
 _RATE_BITS: Final = 16
-#: Number of readings by state that take less time together than computing the walks by stop (measured: 8 in a national
-#: timetable, 16 in Porto Alegre).
+#: Number of readings by state that take less time together than computing the walks by stop (measured: 8 with 59,000
+#: stops, 16 in Porto Alegre).
 _FEW_READINGS: Final = 8
 #: States that are compared at once, which bounds the memory that is needed.
 _AT_ONCE: Final = 1 << 16
