@@ -298,9 +298,25 @@ def build(out: Path) -> None:
     clock.print("save")
     network.prepare("public_transport")
     clock.print("prepare")
+    print_walks(network)
     path = network.save(out / "prepared.network")
     clock.print("save, prepared")
     print(f"most memory {clock.most_gb:.2f} GB; file {path.stat().st_size / 1e6:,.0f} MB")
+
+
+def print_walks(network) -> None:
+    """Print the number and the bytes of the walks and transfers of a prepared network."""
+    from traveltime_lab.network.prepared import name_of
+
+    # The first walks of two directions.
+    found = {name_of(use): use.value for use in reversed(network._prepared.values)}
+    walks, transfers = found["walks around stops"], found["transfers"]
+    n_bytes = sum(array.nbytes for array in (*walks.rows, *transfers))
+    n_stops = network.timetable.n_stops
+    print(
+        f"per stop: {walks.rows.ms.size / n_stops:.0f} walks, {transfers.stop.size / n_stops:.0f} transfers, "
+        f"{n_bytes / n_stops:,.0f} bytes"
+    )
 
 
 def search(out: Path) -> None:

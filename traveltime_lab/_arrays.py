@@ -21,6 +21,7 @@ Float32Array: TypeAlias = npt.NDArray[np.float32]
 #: Indices into another array.
 IndexArray: TypeAlias = npt.NDArray[np.intp]
 Int8Array: TypeAlias = npt.NDArray[np.int8]
+Int16Array: TypeAlias = npt.NDArray[np.int16]
 Int32Array: TypeAlias = npt.NDArray[np.int32]
 Int64Array: TypeAlias = npt.NDArray[np.int64]
 #: Strings, geometries and other objects.

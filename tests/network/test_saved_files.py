@@ -386,7 +386,8 @@ def test_every_array_has_a_rule(prepared_file: Path) -> None:
     for kind in prepared_file_module._CLASSES.values():
         names = [item.name for item in dataclasses.fields(kind)] if dataclasses.is_dataclass(kind) else kind._fields
         rules = prepared_columns.RULES[kind.__name__]
-        annotations = {name: str(kind.__annotations__[name]) for name in names}
+        notes = {name: kind.__annotations__[name] for name in names}
+        annotations = {name: str(getattr(note, "__forward_arg__", note)) for name, note in notes.items()}
         arrays = {name for name, text in annotations.items() if text.endswith("Array") or "ndarray" in text}
         assert arrays == {*rules}, kind
     assert {*prepared_columns.KINDS} == {*prepared.KINDS}

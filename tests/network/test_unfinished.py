@@ -17,6 +17,7 @@ from tests.support import ROOT
 from traveltime_lab.errors import FileAccessError, ModeError
 from traveltime_lab.network import unfinished
 from traveltime_lab.streets import contraction, layer
+from traveltime_lab.transit import stop_links
 
 TYPES = ("walking", "driving", "public_transport")
 #: Prepares a network with the steps in between counted, and ends without warning after one of them.
@@ -119,7 +120,10 @@ def test_finished_values_are_not_computed_again(plain: Path, tmp_path: Path, mon
     def fail(*_: Any, **__: Any) -> None:
         raise AssertionError("computed again")
 
-    for module, name in ((layer, "build_topology"), (layer, "weigh"), (contraction, "_rank")):
+    for module, name in (
+        (layer, "build_topology"), (layer, "weigh"), (contraction, "_rank"), (stop_links, "_walks"),
+        (stop_links, "transfers_by_pathways"),
+    ):  # fmt: skip
         monkeypatch.setattr(module, name, fail)
     assert tl.load_network(plain).prepare(*TYPES, folder=tmp_path).prepared == TYPES
 

@@ -120,9 +120,9 @@ def test_what_is_shared(porto_alegre: tl.Network, busy: list[str]) -> None:
                    departure_time="2019-07-11T08:00:00")  # fmt: skip
     assert porto_alegre.transit is not None
     assert updated.transit is not None
-    from traveltime_lab.transit.stop_links import _WALKS, STOPS
+    from traveltime_lab.transit.stop_links import STOPS, TRANSFERS, WALKS
 
-    for kind in (STOPS, _WALKS):
+    for kind in (STOPS, WALKS, TRANSFERS):
         assert updated.transit.memo.entries[kind] is porto_alegre.transit.memo.entries[kind]
     nothing = porto_alegre.with_updates(content([]))
     assert nothing.fingerprint == porto_alegre.fingerprint

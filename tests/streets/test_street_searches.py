@@ -18,12 +18,12 @@ from tests.support.oracles import StreetOracle, random_points, simple_oracle
 from tests.support.oracles_snapping import SnapOracle, times_ms
 from tests.support.worlds import at, towns, with_slopes, world
 from traveltime_lab.kernels.records import Arcs, Ports
-from traveltime_lab.kernels.street import reduction, road
+from traveltime_lab.kernels.street import reading, reduction, road
 from traveltime_lab.kernels.unreached import UNREACHED
 from traveltime_lab.modes.snapping import as_snapping
 from traveltime_lab.modes.transportation import as_transportation
 from traveltime_lab.settings import settings as options
-from traveltime_lab.streets import local_pairs, row_search
+from traveltime_lab.streets import labels, local_pairs, row_search
 from traveltime_lab.streets.layer import OWN_GRAPHS
 from traveltime_lab.streets.snapping import CAN_ARRIVE, CAN_LEAVE, Snaps, snap_points
 
@@ -357,3 +357,29 @@ def test_unions_intersections_and_differences(porto_alegre):
     only_first = tl.difference(areas.iloc[:1], areas.iloc[1:]).geometry.iloc[0]
     assert only_first.intersection(areas.geometry.iloc[1]).area < 1e-12
     assert only_first.area <= areas.geometry.iloc[0].area
+
+
+@quick
+@given(towns(), st.sampled_from(["walking", "driving"]), st.booleans())
+def test_ports_of_states(network, mode, is_backward):
+    graph = network.road_graph(mode)
+    ends = graph.exit_ports() if is_backward else graph.entry_ports()
+    expected = [[] for _ in range(graph.topology.n_states)]
+    for d in range(ends.indptr.size - 1):
+        for port in range(ends.indptr[d], ends.indptr[d + 1]):
+            expected[ends.states[port]].append((d, port))
+    indptr, directed, ports = reading.ports_of_states(ends.indptr, ends.states, graph.topology.n_states)
+    pairs = list(zip(directed.tolist(), ports.tolist(), strict=True))
+    assert [pairs[indptr[state] : indptr[state + 1]] for state in range(len(expected))] == expected
+    assert {indptr.dtype, directed.dtype, ports.dtype} == {np.dtype(np.int32)}
+
+
+@given(st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 10**6)), max_size=9), st.floats(0.1, 10.0))
+def test_the_fastest_speed(ways, least):
+    """The same in parts of any size."""
+    found = np.array([ms << 32 | cm for ms, cm in ways], np.int64)
+    expected = max([least, *(10.0 * cm / max(ms - 0.5, 0.1) for ms, cm in ways)])
+    for part in (1, 2, 100):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(labels, "_PART", part)
+            assert labels.fastest_mps(found, least) == expected

@@ -335,14 +335,14 @@ class Network(NetworkData):
         """
         Prepare the network for means of transportation, so that their first searches take no longer than others.
 
-        Search graphs, snap indexes, contraction hierarchies, and the links between stops and streets are built now
-        instead of by the first search that needs them, and `save` writes them with the network. Answers do not change.
+        Search graphs, snap indexes, contraction hierarchies, walks around stops and transfers are built now instead of
+        by the first search that needs them, and `save` writes them with the network. Answers do not change.
 
         Parameters
         ----------
         *transportations : str, Transportation or mapping
-            For a type with a timetable, the streets and stops of its access and of walking are prepared. Options
-            on which streets depend are part of the prepared data: ``"driving+ferry"`` differs from ``"driving"``.
+            For a type with a timetable, the streets, stops and walks of its access and egress are prepared. Options on
+            which these depend are part of the prepared data: ``"driving+ferry"`` differs from ``"driving"``.
         folder : path-like, optional
             Keeps finished data, so that the same call resumes after an interruption; delete it when you have saved.
 

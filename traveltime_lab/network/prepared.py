@@ -7,9 +7,9 @@ Preparing computes exactly these values under these keys in advance. They are ne
 network. So a prepared value is used where the memo would return the same value, and nowhere else.
 
 Most of them do not depend on speeds: topologies, contraction orders, snap indexes, barriers and the links between stops
-and streets; `add_speeds` keeps these. The labels of a road graph and the customized hierarchy do; they are those of
-searches without a moment, and for walking and cycling those of all moments. Another moment of driving has a hierarchy
-of its own, with the prepared order.
+and streets; `add_speeds` keeps these. The labels of a road graph, the customized hierarchy, the walks around stops and
+the transfers do; they are those of searches without a moment, and for walking and cycling those of all moments. Another
+moment of driving has a hierarchy of its own, with the prepared order.
 """
 
 from __future__ import annotations
@@ -51,6 +51,8 @@ _OF_SPEEDS: Final[dict[str, Derived[Any, Any]]] = {
     "labels at own speeds": layer.OWN_GRAPHS,
     "hierarchy": contraction.HIERARCHY,
     "ways to the border": border.WAYS,
+    "walks around stops": stop_links.WALKS,
+    "transfers": stop_links.TRANSFERS,
 }
 KINDS: Final = _OF_STREETS | _OF_SPEEDS
 _PLAIN: Final = Transportation("walking")
@@ -179,6 +181,9 @@ def prepare(
                 if transit is not None and (is_ridden or means.street.is_on_foot):
                     stop_links.linked_stops(transit, streets.road_graph(means), means)
                 keep()
+            if transit is not None and is_ridden:
+                for _ in _walked(streets, transit, transportation):
+                    keep()
     made = {(use.kind, id(use.owner), use.key): use for use in uses if use.kind in _NAMES}
     return Prepared(tuple(dict.fromkeys(map(_in_words, transportations))), tuple(sorted_by_owner(made.values())))
 
@@ -228,7 +233,10 @@ def _in_words(means: Transportation) -> str:
         "max_incline": "" if means.max_incline is None else f"{means.max_incline:g} %",
         "min_width": "" if means.min_width is None else f"{means.min_width:g} m",
         "avoid": ", ".join(means.avoid),
-        "boarding_time": "" if means.boarding_time == _PLAIN.boarding_time else str(means.boarding_time),
+        **{
+            name: "" if (seconds := getattr(means, name)) == getattr(_PLAIN, name) else str(seconds)
+            for name in ("boarding_time", "walking_time", "transfer_walking_time")
+        },
     }
     text = [f"{name} {value}" for name, value in options.items() if value]
     return f"{means.type} ({'; '.join(text)})" if text else means.type
@@ -255,3 +263,15 @@ def _steps(streets: StreetLayer, means: Transportation) -> Iterator[None]:
     if border.is_known(streets):
         for is_arrival in (False, True):
             border.times_to_border(streets, graph, means, Snapping(), is_arrival=is_arrival)
+
+
+def _walked(streets: StreetLayer, transit: TransitLayer, means: Transportation) -> Iterator[None]:
+    """Compute the walks around stops and the transfers of a means of transportation, and yield after each."""
+    stops = stop_links.linked_stops(transit, streets.road_graph(means.egress), means.egress)
+    stop_links.walks(transit, stops, means.walking_time, is_leaving=True)
+    yield
+    if means.access.type == means.egress.type:
+        stop_links.walks(transit, stops, means.walking_time, is_leaving=False)
+        yield
+    stop_links.changes(transit, stops, means.transfer_walking_time, means.walking_time)
+    yield

@@ -7,17 +7,20 @@ refuses what has none.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any, Final
 
 import numpy as np
 
 from traveltime_lab.streets.columns import Column, check_column
+from traveltime_lab.transit.walks import distance_cm
 
 #: Rows and columns of a block of a grid, and its cells; see `traveltime_lab.kernels.street.grid`.
 _SIDE: Final = 64
 _CELLS_PER_BLOCK: Final = _SIDE * _SIDE
+#: Walks that are checked at once (assumed).
+_WALKS_AT_ONCE: Final = 1 << 20
 #: Most buckets of a queue (assumed: far beyond the 2 * 10**4 of the largest cities).
 _MOST_BUCKETS: Final = 1 << 22
 #: Rules of the arrays of each class. Sizes that depend on the object are those of `_sizes_of`.
@@ -112,7 +115,27 @@ RULES: Final[Mapping[str, Mapping[str, Column]]] = {
         "fraction": Column("float64", ("places",), 0.0, 1.0),
         "add": Column("float64", ("places",), 0.0),
     },
+    "Walker": {},
+    "Rule": {},
+    "Walks": {
+        "states": Column("int32", ("changed",), 0, "states"),
+    },
+    "WalkRows": {
+        "indptr": Column("int64", ("rows+",), 0, "walks"),
+        "stops": Column("int32", ("walks",), 0, "stops"),
+        "ms": Column("int32", ("walks",), 0),
+        "more_cm": Column("int16", ("walks",)),
+    },
+    "Transfers": {
+        "indptr": Column("int64", ("stops+",), 0, "transfers"),
+        "stop": Column("int32", ("transfers",), 0, "stops"),
+        "seconds": Column("int32", ("transfers",), 0),
+        "change_time": Column("int32", ("stops",), 0),
+    },
 }  # fmt: skip
+#: Types of columns that are wider where numbers need it: hierarchies have many arcs, and walks on slopes or with waits
+#: have lengths that differ much from the distance in their times.
+_WIDER: Final[Mapping[tuple[str, str], str]] = {("Arcs", "indptr"): "int64", ("WalkRows", "more_cm"): "int32"}
 #: Classes of the owners and of the values of each kind; "array" for an array, "None" for nothing.
 KINDS: Final[Mapping[str, tuple[str, frozenset[str]]]] = {
     "topology": ("StreetLayer", frozenset({"Topology"})),
@@ -128,6 +151,8 @@ KINDS: Final[Mapping[str, tuple[str, frozenset[str]]]] = {
     "boxes": ("StreetLayer", frozenset({"EdgeBoxes"})),
     "stops": ("TransitLayer", frozenset({"Snaps, StopsOnEdges"})),
     "stops at own speeds": ("TransitLayer", frozenset({"Snaps, StopsOnEdges"})),
+    "walks around stops": ("TransitLayer", frozenset({"Walks"})),
+    "transfers": ("TransitLayer", frozenset({"Transfers"})),
 }
 
 
@@ -154,8 +179,9 @@ def check_value(value: Any, sizes: Mapping[str, int], *, is_known: bool = False)
             raise ValueError(f"column {kind}.{name} has no rule")
     for name, rule in rules.items():
         array = getattr(value, name)
-        if kind == "Arcs" and name == "indptr" and getattr(array, "dtype", None) == np.int64:  # in a hierarchy
-            rule = rule._replace(dtype="int64")
+        wider = _WIDER.get((kind, name))
+        if wider is not None and getattr(array, "dtype", None) == np.dtype(wider):
+            rule = rule._replace(dtype=wider)
         check_column(f"{kind}.{name}", array, rule, known, is_known=is_known)
     _check_parts(kind, value, known)
     if kind == "Hierarchy" and not is_known:
@@ -163,6 +189,8 @@ def check_value(value: Any, sizes: Mapping[str, int], *, is_known: bool = False)
         parent = value.parent
         if not ((parent > np.arange(parent.size)) | (parent == -1)).all():
             raise ValueError(f"{kind} contains numbers out of range")
+    if kind == "Walks" and not is_known:
+        _check_walks(value)
 
 
 def check_kind(kind: str, owner: Any, value: Any, *, is_known: bool = False) -> None:
@@ -183,6 +211,14 @@ def check_kind(kind: str, owner: Any, value: Any, *, is_known: bool = False) -> 
             raise ValueError(f"{kind} has a rank twice")
     if kind == "hierarchy" and value.rank.size != owner.topology.n_states:
         raise ValueError(f"{kind} has {value.rank.size} states instead of {owner.topology.n_states}")
+
+
+def check_together(values: Sequence[tuple[str, Any, Any]]) -> None:
+    """Raise ValueError unless walks fit the graphs of their streets, given the kind, key and value of all values."""
+    n_states = {key[0]: graph.topology.n_states for kind, key, graph in values if kind.startswith("labels")}
+    for kind, key, walks in values:
+        if kind == "walks around stops" and walks.n_states != n_states.get(key[0][0]):
+            raise ValueError(f"{kind} has {walks.n_states} states instead of {n_states.get(key[0][0])}")
 
 
 def _class_of(value: Any) -> str:
@@ -231,6 +267,12 @@ def _sizes_of(value: Any, sizes: dict[str, int]) -> dict[str, int]:
         own = {"points": _length(value.edge)}
     elif kind == "WaysThere":
         own = {"places": _length(value.fraction)}
+    elif kind == "Walks":
+        own = {"changed": _length(value.states), "states": value.n_states}
+    elif kind == "WalkRows":
+        own = {"rows": _length(value.indptr, 1), "walks": _length(value.stops)}
+    elif kind == "Transfers":
+        own = {"transfers": _length(value.stop)}
     elif kind == "StopsOnEdges":
         own = {"found": _length(value.stops)}
     else:
@@ -250,8 +292,9 @@ _PARTS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
     "SegmentIndex": {"grid": ("Grid",), "parts": ("Parts",)},
     "Snaps": {"places": ("Places", "points"), "islands": ("Places", "points")},
     "WaysThere": {"unsure": ("SegmentIndex",)},
+    "Walks": {"rows": ("WalkRows",), "other": ("Walks", "states")},
 }
-_OPTIONAL: Final = frozenset({"places", "islands", "unsure"})
+_OPTIONAL: Final = frozenset({"places", "islands", "unsure", "other"})
 
 
 def _check_parts(kind: str, value: Any, known: Mapping[str, int]) -> None:
@@ -278,6 +321,11 @@ def _check_parts(kind: str, value: Any, known: Mapping[str, int]) -> None:
         is_right = value.search is None and value.indoors is None
     if kind == "WaysThere":
         is_right = type(value.is_arrival) is bool
+    if kind == "Walks":
+        is_right = type(value.is_leaving) is bool and type(value.n_stops) is int and value.n_stops == known["stops"]
+        is_right = is_right and type(value.budget_ms) is int and type(value.rate) is int and 0 < value.rate < 1 << 24
+        is_right = is_right and _length(value.rows.indptr, 1) == known["states" if value.other is None else "changed"]
+        is_right = is_right and (not known["changed"] if value.other is None else _are_beside(value, value.other))
     if kind == "StopsOnEdges":
         is_right = type(value.n_stops) is int and value.n_stops == known["stops"]
     if kind == "Grid":
@@ -289,3 +337,25 @@ def _check_parts(kind: str, value: Any, known: Mapping[str, int]) -> None:
         is_right = is_right and value.last_column - value.first_column < _SIDE * known["block columns"]
     if not is_right:
         raise ValueError(f"{kind} contains numbers out of range")
+
+
+def _are_beside(walks: Any, other: Any) -> bool:
+    """Return whether walks can be stored as differences from others."""
+    return bool(
+        other.other is None
+        and (other.is_leaving, other.budget_ms, other.rate) == (not walks.is_leaving, walks.budget_ms, walks.rate)
+        and other.rows.more_cm.dtype == walks.rows.more_cm.dtype
+    )
+
+
+def _check_walks(walks: Any) -> None:
+    """Raise ValueError unless rows have ascending stops, times within the budget, and lengths that are not negative."""
+    indptr, stops, ms, more_cm = walks.rows
+    ascend = np.diff(stops) > 0
+    begins = indptr[1:-1]
+    ascend[begins[(begins > 0) & (begins < stops.size)] - 1] = True
+    # A part at a time: the walks of a country are many.
+    parts = [slice(first, first + _WALKS_AT_ONCE) for first in range(0, stops.size, _WALKS_AT_ONCE)]
+    are_negative = any((distance_cm(ms[part], walks.rate) + more_cm[part]).min() < 0 for part in parts)
+    if not ascend.all() or are_negative or ms.max(initial=0) > walks.budget_ms or (np.diff(walks.states) <= 0).any():
+        raise ValueError("Walks contains numbers out of range")

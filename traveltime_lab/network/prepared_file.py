@@ -26,7 +26,7 @@ from traveltime_lab.kernels.street.ties import Parts, Places
 from traveltime_lab.kernels.transit.walks import StopsOnEdges
 from traveltime_lab.kernels.unreached import NEVER, UNREACHED
 from traveltime_lab.network.prepared import KINDS, Prepared, name_of
-from traveltime_lab.network.prepared_columns import RULES, check_kind, check_value, names_of_parts
+from traveltime_lab.network.prepared_columns import RULES, check_kind, check_together, check_value, names_of_parts
 from traveltime_lab.runtime import on_disk
 from traveltime_lab.runtime.memo import Use
 from traveltime_lab.streets.border import WaysThere
@@ -36,21 +36,25 @@ from traveltime_lab.streets.graph import Core, RoadGraph, Topology
 from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.streets.segments import SegmentIndex
 from traveltime_lab.streets.snapping import STOP_SNAPPING, Snaps
+from traveltime_lab.transit.inside import Walker
 from traveltime_lab.transit.layer import TransitLayer
+from traveltime_lab.transit.transfers import Transfers
+from traveltime_lab.transit.walks import WalkRows, Walks
+from traveltime_lab.transit.wheelchair import Rule
 
 #: Prefix of the columns.
 PREFIX: Final = "prepared/"
 _CLASSES: Final[dict[str, Callable[..., Any]]] = {
     item.__name__: item
     for item in (
-        Arcs, Core, EdgeBoxes, Grid, Hierarchy, Parts, Places, RoadGraph, SegmentIndex, Snaps,
-        StopsOnEdges, Topology, WaysThere,
+        Arcs, Core, EdgeBoxes, Grid, Hierarchy, Parts, Places, RoadGraph, Rule, SegmentIndex, Snaps,
+        StopsOnEdges, Topology, Transfers, Walker, WalkRows, Walks, WaysThere,
     )
 }  # fmt: skip
 
 #: The version of prepared values. Raise it when the same tables give other values than before, or the same values mean
 #: something else; tests/network/test_prepared_values.py has digests of values and notices the first.
-VERSION: Final = 2
+VERSION: Final = 3
 
 
 def _form() -> str:
@@ -207,6 +211,7 @@ def from_columns(
         check_kind(item["kind"], owner, value, is_known=is_known)
         hash(key)
         values.append(Use(KINDS[item["kind"]], owner, key, value))
+    check_together([(name_of(use), use.key, use.value) for use in values])
     return Prepared(tuple(header["types"]), tuple(values))
 
 

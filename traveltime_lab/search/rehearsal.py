@@ -187,7 +187,8 @@ def _transit_tables(network: Network) -> None:
                 time_filter(network, start, end, **how)
             time_filter(network, _THERE, _THERE, pairs="aligned", **how)
             for start, end in ((_HERE, _THERE), (_HERE, _MANY), (_MANY, _HERE)):
-                time_filter(network, start, end, properties=("travel_time", "distance"), **how)
+                for properties in (("travel_time",), ("travel_time", "distance")):
+                    time_filter(network, start, end, properties=properties, **how)
             time_filter(network, _HERE, _THERE, window=1200, **how)
             time_filter(network, _HERE, _THERE, window=1200, max_results=3, **how)
             time_filter(network, _HERE, _THERE, window=1200, percentiles=(50, 90), properties=("share",), **how)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from traveltime_lab._arrays import AnyArray, FloatArray, Int32Array, Int64Array, rows_of
-from traveltime_lab.kernels.records import Ports, Positions
+from traveltime_lab.kernels.records import Positions
 from traveltime_lab.kernels.street import reading, road
 from traveltime_lab.kernels.unreached import UNREACHED
 from traveltime_lab.modes.snapping import Snapping
@@ -121,7 +121,11 @@ def row_field(graph: RoadGraph, snaps: Snaps, snapping: Snapping, *, limit: floa
         space.queue, edges, is_much = reading.reached_rows(
             core.arcs, seeds, largest, space.label, space.queue,
             reading.Removed(*removed, core.above, core.above_key),
-            _PORTS_OF_STATES.of(graph.topology, is_backward, lambda: _by_state(ends, graph.topology.n_states)),
+            _PORTS_OF_STATES.of(
+                graph.topology,
+                is_backward,
+                lambda: reading.ports_of_states(ends.indptr, ends.states, graph.topology.n_states),
+            ),
             ends, graph.traversal, field.unit, int(is_backward), rows.values,
         )  # fmt: skip
         if is_much:
@@ -169,10 +173,3 @@ def _removed(core: Core) -> tuple[AnyArray, AnyArray]:
     removed = np.flatnonzero(core.above >= 0).astype(np.int32)
     indptr, order = order_by_row(core.above[removed], core.above.size)
     return indptr, removed[order]
-
-
-def _by_state(ends: Ports, n_states: int) -> reading.PortsOfStates:
-    """Return the ports of each state."""
-    directed = np.repeat(np.arange(ends.indptr.size - 1, dtype=np.int32), np.diff(ends.indptr))
-    indptr, port = order_by_row(ends.states, n_states)
-    return reading.PortsOfStates(indptr, directed[port], port.astype(np.int32))

@@ -20,6 +20,8 @@ from traveltime_lab.rounding import most_ms
 from traveltime_lab.streets import costs
 
 _LENGTH_MASK = int(road.LENGTH_MASK)
+#: Labels that are read at once (assumed).
+_PART = 1 << 16
 
 L = TypeVar("L", int, np.int64, Int64Array)
 
@@ -74,3 +76,14 @@ def limit_label(limit: float, metric: Metric) -> np.int64:
     """
     most = int(limit * 100) if metric == "distance" else most_ms(limit)
     return np.int64(((most + 1) << road.TIME_SHIFT) - 1)
+
+
+def fastest_mps(labels: Int64Array, least: float) -> float:
+    """Return the highest speed of labels in m/s, at least `least`, given that times were rounded to milliseconds."""
+    fastest = least
+    # A part at a time, whose intermediate arrays stay in the cache of the processor.
+    for first in range(0, labels.size, _PART):
+        part = labels[first : first + _PART]
+        mps = 10.0 * cm(part) / np.maximum(ms(part) - 0.5, 0.1)
+        fastest = float(mps.max(initial=fastest))
+    return fastest

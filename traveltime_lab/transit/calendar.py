@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
 
 import numpy as np
+import pandas as pd
 
 from traveltime_lab._arrays import (
     BoolArray,
@@ -26,6 +27,7 @@ from traveltime_lab._arrays import (
     within_rows,
 )
 from traveltime_lab.kernels.transit import stop_times
+from traveltime_lab.streets.components import order_by_row
 
 #: Last date of the calendar of `datetime`.
 _LAST_DATE: Final = dt.date.max.toordinal()
@@ -115,15 +117,15 @@ class Services:
 
     def spans(self) -> tuple[Int32Array, Int32Array]:
         """Return the first and the last date of each service; first > last for a service without dates."""
-        order = np.lexsort((self.exception_date, self.exception_service))
-        indptr = np.searchsorted(self.exception_service[order], np.arange(len(self) + 1)).astype(np.int64)
+        # Exceptions are sorted by date already.
+        indptr, order = order_by_row(self.exception_service, len(self))
         first = np.zeros(len(self), np.int32)
         last = np.zeros(len(self), np.int32)
         stop_times.service_spans(
             self.weekdays,
             self.start,
             self.end,
-            indptr,
+            indptr.astype(np.int64),
             self.exception_date[order],
             self.exception_added[order],
             first,
@@ -197,9 +199,11 @@ class ServiceCounts(NamedTuple):
     def of(cls, feed: Int32Array, service: Int32Array, departures: Int64Array) -> ServiceCounts:
         """Return the counts, given the feed, the service and the departures of each trip."""
         n_services = int(service.max(initial=0)) + 1
-        cells, of = np.unique(feed.astype(np.int64) * n_services + service, return_inverse=True)
+        of, cells = pd.factorize(feed.astype(np.int64) * n_services + service)
+        trips = np.bincount(of, minlength=cells.size)
         totals = np.bincount(of, weights=departures, minlength=cells.size).astype(np.int64)
-        return cls(cells // n_services, cells % n_services, np.bincount(of, minlength=cells.size), totals)
+        order = np.argsort(cells)
+        return cls(cells[order] // n_services, cells[order] % n_services, trips[order], totals[order])
 
     def on(self, runs: BoolArray, n_feeds: int) -> tuple[Int64Array, Int64Array]:
         """Return the trips and the departures of each feed on a day, given the services that are active on it."""

@@ -9,9 +9,9 @@ from typing import Protocol
 
 import numpy as np
 
-from traveltime_lab._arrays import Int32Array
+from traveltime_lab._arrays import Int32Array, Int64Array
 from traveltime_lab.kernels.records import Ports, Positions, StopLinks
-from traveltime_lab.kernels.transit import egress
+from traveltime_lab.kernels.transit import egress, walks
 from traveltime_lab.kernels.transit.access import gather, gather_rows
 from traveltime_lab.kernels.unreached import NEVER
 from traveltime_lab.rounding import most_ms
@@ -20,7 +20,8 @@ from traveltime_lab.streets.snapping import Snaps
 from traveltime_lab.transit import stop_links
 from traveltime_lab.transit.field import driven, spread_out
 from traveltime_lab.transit.query import TransitQuery
-from traveltime_lab.transit.stop_links import FEW, LinkedStops, Walks
+from traveltime_lab.transit.stop_links import FEW, LinkedStops
+from traveltime_lab.transit.walks import Walks
 
 #: Cost of linking a point with the stops around it, in units of reading one link (measured in Porto Alegre, New York).
 _LINK_COST = 8
@@ -78,6 +79,8 @@ class _OnStreets:
     ports: Ports
     around: Walks | None
     extra_ms: int
+    #: Whether the walks are read by state, because there are few readings.
+    by_state: bool
 
     def read(self, stop_ms: Int32Array) -> Int32Array:
         query, stops, directed = self.query, self.stops, self.stops.graph.directed
@@ -95,7 +98,7 @@ class _OnStreets:
             found = egress.read_walks(
                 self.positions,
                 self.ports,
-                spread_out(query, stop_ms, self.around),
+                self._arrivals(self.around, stop_ms, limit_ms),
                 self.around.by_state,
                 stop_ms,
                 on_edges,
@@ -105,6 +108,14 @@ class _OnStreets:
                 limit_ms,
             )
         return found
+
+    def _arrivals(self, around: Walks, stop_ms: Int32Array, limit_ms: int) -> Int64Array:
+        """Return what `spread_out` does."""
+        if not self.by_state:
+            return spread_out(self.query, stop_ms, around)
+        keys = np.empty(around.n_states, np.int64)
+        walks.gather(stop_ms, limit_ms, around.by_state, keys)
+        return keys
 
     def read_all(self, stop_ms: Int32Array) -> Int32Array:
         return np.stack([self.read(row) for row in stop_ms])
@@ -132,7 +143,7 @@ def egress_side(
     around = None if is_driven or len(snaps) <= FEW else query.walks(is_leaving=not is_origin)
     is_linked = len(snaps) <= FEW
     if around is not None:
-        n_entries = around.by_stop.states.size
+        n_entries = around.by_state.stops.size
         links = len(snaps) * n_entries / max(1, query.walking.topology.n_states)
         link_cost = n_readings * (_TOGETHER if by_row else 1.0)
         is_linked = links * (_LINK_COST + link_cost) < n_readings * (n_entries + len(snaps))
@@ -144,4 +155,5 @@ def egress_side(
     here = travel_times.positions(stops.graph, snaps, query.snapping)
     reads = travel_times.ports(stops.graph, here, is_entry=not is_origin)
     extra_ms = (means.access_penalty + means.pt_change_delay) * 1000 if is_origin else 0
-    return _OnStreets(query, stops, here, reads, around, extra_ms)
+    by_state = around is not None and around.are_read_rarely(n_readings)
+    return _OnStreets(query, stops, here, reads, around, extra_ms, by_state)

@@ -49,8 +49,9 @@ from traveltime_lab.surfaces.islands import with_island
 from traveltime_lab.surfaces.tiles import Tile
 from traveltime_lab.transit import stop_links
 from traveltime_lab.transit.query import TransitQuery
-from traveltime_lab.transit.stop_links import LinkedStops, Walks
+from traveltime_lab.transit.stop_links import LinkedStops
 from traveltime_lab.transit.together import Together
+from traveltime_lab.transit.walks import Walks
 
 #: Least number of links for which several threads are faster than one (measured in Porto Alegre).
 _MANY_LINKS = 2_000_000

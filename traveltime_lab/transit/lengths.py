@@ -41,8 +41,9 @@ from traveltime_lab.transit.legs import LegForest, Rounds, leg_forest
 from traveltime_lab.transit.query import TransitQuery
 from traveltime_lab.transit.raptor import TransitSearch
 from traveltime_lab.transit.ride_lengths import known_lengths, straight_cm, trip_lines
-from traveltime_lab.transit.stop_links import LinkedStops, Walks
+from traveltime_lab.transit.stop_links import LinkedStops
 from traveltime_lab.transit.stop_reach import array
+from traveltime_lab.transit.walks import Walks
 
 #: Centimetres where one leg begins at the place where the one before it ends.
 NO_WAY: Final = -1

@@ -43,9 +43,10 @@ from traveltime_lab.transit.headway_draws import Draw
 from traveltime_lab.transit.layer import TransitLayer
 from traveltime_lab.transit.raptor import TransitOptions, TransitSearch
 from traveltime_lab.transit.route_types import check_modes, ridden_routes
-from traveltime_lab.transit.stop_links import LinkedStops, Walks
+from traveltime_lab.transit.stop_links import LinkedStops
 from traveltime_lab.transit.trip_instances import trip_table
 from traveltime_lab.transit.trip_table import TripTable
+from traveltime_lab.transit.walks import Walks
 from traveltime_lab.transit.wheelchair import Ridden, ridden, rule_of
 
 #: Trip tables begin and end at whole hours, so that similar moments share one.

@@ -24,6 +24,7 @@ from traveltime_lab._arrays import (
     rows_of,
     take_rows,
 )
+from traveltime_lab.errors import DataError
 from traveltime_lab.kernels.records import Ports, StopLinks
 from traveltime_lab.kernels.transit import walks as kernel
 from traveltime_lab.kernels.transit.walks import StatesAround, StopsOnEdges
@@ -48,6 +49,7 @@ from traveltime_lab.transit.entrances import snaps_by_entrances, transfers_by_pa
 from traveltime_lab.transit.inside import Walker
 from traveltime_lab.transit.layer import TransitLayer
 from traveltime_lab.transit.transfers import Footpaths, Transfers
+from traveltime_lab.transit.walks import Walks, sort_by_time
 from traveltime_lab.transit.wheelchair import rule_of
 
 #: Streets that are open, speed of connectors, and walker inside stations.
@@ -62,12 +64,12 @@ STOPS = Derived[RoadsKey, tuple[Snaps, StopsOnEdges]]("stops on streets", kept=8
 OWN_STOPS = Derived[tuple[RoadsKey, float], tuple[Snaps, StopsOnEdges]]("stops on streets at own speeds", kept=4)
 #: Walks by streets and walker, budget and direction. They are large; usually there is one budget in both directions,
 #: and that of transfers.
-_WALKS = Derived["tuple[_LinksKey, int, bool]", "Walks"]("walks around stops", kept=6)
+WALKS = Derived["tuple[_LinksKey, int, bool]", Walks]("walks around stops", kept=6)
 #: Searches from points to all stops by layer, walker and direction, kept with their graph. Scenarios share graphs, not
 #: stops.
 _SEARCHES = Derived["tuple[object, _LinksKey, bool]", RowSearch]("searches for stops", kept=4)
 #: Transfers by streets and walker, and longest walk.
-_TRANSFERS = Derived["tuple[_LinksKey, int]", Transfers]("changes", kept=4)
+TRANSFERS = Derived["tuple[_LinksKey, int]", Transfers]("changes", kept=4)
 #: Stops that are linked by the entrances of stations, in both directions.
 _BY_ENTRANCES = Derived["_LinksKey", "tuple[StopSide, StopSide]"]("stops by entrances", kept=8)
 
@@ -86,7 +88,7 @@ def share_stops(layer: TransitLayer, other: TransitLayer) -> None:
         and np.array_equal(ours.is_called, theirs.is_called)
     ):
         layer.identity = other.identity
-        layer.memo.share(other.memo, (STOPS, OWN_STOPS, _BY_ENTRANCES, _WALKS, _TRANSFERS))
+        layer.memo.share(other.memo, (STOPS, OWN_STOPS, _BY_ENTRANCES, WALKS, TRANSFERS))
 
 
 class StopSide(NamedTuple):
@@ -141,30 +143,6 @@ class LinkedStops:
         return travel_times.ports(
             self.graph, travel_times.positions(self.graph, snaps, STOP_SNAPPING), is_entry=is_entry
         )
-
-
-@dataclass(frozen=True)
-class Walks:
-    """
-    States of the walking graph within walking distance of every stop.
-
-    Attributes
-    ----------
-    is_leaving : bool
-        True if the walks lead from the stops, False if they lead to the stops.
-    budget_ms : int
-        Longest walk.
-    by_stop : StatesAround
-    by_state : StopLinks
-    cm : int32 array
-        Lengths of the walks of `by_state` in centimetres.
-    """
-
-    is_leaving: bool
-    budget_ms: int
-    by_stop: StatesAround
-    by_state: StopLinks
-    cm: Int32Array
 
 
 def linked_stops(
@@ -235,13 +213,32 @@ def walks(layer: TransitLayer, stops: LinkedStops, budget_s: int, *, is_leaving:
         Longest walk in seconds, including connectors.
     is_leaving : bool
         True for walks from the stops, False for walks to them.
+
+    Raises
+    ------
+    DataError
+        If those of a prepared network do not fit its streets, which only a forged file has.
     """
-    return _WALKS.of(layer, (stops.key, budget_s, is_leaving), lambda: _walks(stops, budget_s, is_leaving))
+
+    def make() -> Walks:
+        found = _walks(stops, budget_s, is_leaving)
+        if not has_walks(layer, stops, budget_s, is_leaving=not is_leaving):
+            return found
+        other = walks(layer, stops, budget_s, is_leaving=not is_leaving)
+        return found if other.other is not None else found.beside(other)
+
+    found = WALKS.of(layer, (stops.key, budget_s, is_leaving), make)
+    # Kernels do not check bounds.
+    if found.n_states != stops.graph.topology.n_states:
+        raise DataError(
+            "the walks around stops of the prepared network do not fit its streets; prepare and save it again"
+        )
+    return found
 
 
 def has_walks(layer: TransitLayer, stops: LinkedStops, budget_s: int, *, is_leaving: bool) -> bool:
     """Return whether `walks` exist already; if not, a search from each of few points is faster than computing them."""
-    return _WALKS.is_ready(layer, (stops.key, budget_s, is_leaving))
+    return WALKS.is_ready(layer, (stops.key, budget_s, is_leaving))
 
 
 def _walks(stops: LinkedStops, budget_s: int, is_leaving: bool) -> Walks:
@@ -259,10 +256,9 @@ def _walks(stops: LinkedStops, budget_s: int, is_leaving: bool) -> Walks:
 
     parts = side_by_side([functools.partial(search, *ends) for ends in itertools.pairwise(borders.tolist())])
     by_stop: StatesAround = joined_rows([around for around, _ in parts])
-    lengths = np.concatenate([cm for _, cm in parts])
+    cm = np.concatenate([cm for _, cm in parts])
     del parts
-    indptr, stop, ms, cm = kernel.turned(*by_stop, lengths, graph.topology.n_states)
-    return Walks(is_leaving, most_ms(budget_s), by_stop, StopLinks(indptr, stop, ms), cm)
+    return Walks.of(by_stop, cm, graph, most_ms(budget_s), is_leaving=is_leaving)
 
 
 def walk_links(
@@ -391,6 +387,8 @@ def changes(layer: TransitLayer, stops: LinkedStops, budget_s: int, longer_s: in
     """
     Return the transfers between stops, from walks along streets and the rules of the feeds; they are kept.
 
+    Those from each stop are nearest first, as searches need them.
+
     Parameters
     ----------
     layer : TransitLayer
@@ -414,6 +412,10 @@ def changes(layer: TransitLayer, stops: LinkedStops, budget_s: int, longer_s: in
         row_of = indptr_of_rows(from_stop[kept], len(stops))
         seconds = -(-ms[kept] // 1000)
         outside = Footpaths(row_of, to_stop[kept], seconds)
-        return transfers_by_pathways(layer, outside, stops.walker, budget_s)
+        found = transfers_by_pathways(layer, outside, stops.walker, budget_s)
+        # Searches refuse negative times, which only a forged file has.
+        if found.seconds.min(initial=0) >= 0:
+            sort_by_time(StatesAround(*found[:3]), int(found.seconds.max(initial=0)))
+        return found
 
-    return _TRANSFERS.of(layer, (stops.key, budget_s), make)
+    return TRANSFERS.of(layer, (stops.key, budget_s), make)

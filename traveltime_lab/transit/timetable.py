@@ -296,10 +296,10 @@ class Timetable:
         """First and last date of each feed as ordinals, shape (n_feeds, 2); first > last for none."""
         if self.feed_spans is not None:
             return np.array(self.feed_spans, np.int64).reshape(-1, 2)
-        first, last = self.services.spans()
+        (first, last), counts = self.services.spans(), self.per_service
         spans = np.full((len(self.feeds), 2), (2_000_000_000, -1), np.int64)
-        np.minimum.at(spans[:, 0], self.hot.trip_feed, first[self.hot.trip_service])
-        np.maximum.at(spans[:, 1], self.hot.trip_feed, last[self.hot.trip_service])
+        np.minimum.at(spans[:, 0], counts.feed, first[counts.service])
+        np.maximum.at(spans[:, 1], counts.feed, last[counts.service])
         return spans
 
     def spans(self) -> tuple[tuple[int, int], ...]:

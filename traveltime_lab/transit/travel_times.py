@@ -26,7 +26,6 @@ from traveltime_lab.runtime.shared import shared, shared_by
 from traveltime_lab.runtime.threads import BLOCK, map_ahead, row_blocks
 from traveltime_lab.streets import contraction, engines, matrix
 from traveltime_lab.streets import labels as label_parts
-from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.labels import limit_label
 from traveltime_lab.streets.links import LinkedPoints
 from traveltime_lab.streets.local_pairs import LocalPairs, local_pairs
@@ -41,7 +40,7 @@ from traveltime_lab.transit.raptor import TransitSearch
 from traveltime_lab.transit.stop_links import FEW
 from traveltime_lab.transit.together import Together, question_without_moment
 
-#: Highest speed on any street of a graph, m/s.
+#: Highest speed on any street or connector of a graph, m/s.
 _FASTEST_MPS = Derived[None, float]("fastest street")
 
 
@@ -281,7 +280,9 @@ class _Walks:
             near_free_m=near_free_m,
             far_free_m=far_free_m,
             shrink=np.array([np.nanmin(shrink, initial=1.0), 1.0]),
-            fastest=_FASTEST_MPS.of(graph, None, lambda: _fastest_mps(graph)),
+            fastest=_FASTEST_MPS.of(
+                graph, None, lambda: label_parts.fastest_mps(graph.traversal, graph.connector_kph / 3.6)
+            ),
             limit_ms=most_ms(query.direct_limit),
         )
 
@@ -333,13 +334,6 @@ class _Walks:
             most = np.minimum(bounds[row], self.limit_ms)
             limits[row] = most[least <= most].max(initial=-1)
         return self.search.labels(part, label_parts.from_ms(limits + 1) - 1)
-
-
-def _fastest_mps(graph: RoadGraph) -> float:
-    """Return the highest speed on any street or connector, m/s."""
-    ms, cm = label_parts.ms(graph.traversal), label_parts.cm(graph.traversal)
-    # Times were rounded by up to half a millisecond.
-    return float((10.0 * cm / np.maximum(ms - 0.5, 0.1)).max(initial=graph.connector_kph / 3.6))
 
 
 def _spread(query: TransitQuery, by_moment: list[Int32Array], direct: Int32Array) -> matrix.Spread:

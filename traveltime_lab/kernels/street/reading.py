@@ -36,6 +36,37 @@ class PortsOfStates(NamedTuple):
 
 
 @kernel
+def ports_of_states(indptr, states, n_states):
+    """
+    Return the ports at each state.
+
+    Parameters
+    ----------
+    indptr, states : int64 and int32 arrays
+        CSR of the states of the ports of each directed edge.
+    n_states : int
+
+    Returns
+    -------
+    PortsOfStates
+        Ports of one state are in ascending order.
+    """
+    begins = np.zeros(n_states + 1, np.int32)
+    for state in states:
+        begins[state + 1] += 1
+    for state in range(n_states):
+        begins[state + 1] += begins[state]
+    free = begins[:n_states].copy()
+    directed, ports = np.empty(states.size, np.int32), np.empty(states.size, np.int32)
+    for d in range(indptr.size - 1):
+        for port in range(indptr[d], indptr[d + 1]):
+            place = free[states[port]]
+            directed[place], ports[place] = d, port
+            free[states[port]] += 1
+    return PortsOfStates(begins, directed, ports)
+
+
+@kernel
 def reach(indptr, indices, start):
     """
     Return which states can be reached from a set of states.

@@ -119,8 +119,14 @@ def _boardings(pattern_indptr, pattern_stops, can_board, n_stops):
 
 @kernel
 def _nearest_first(footpaths):
-    """Return the footpaths with those of each stop sorted by duration."""
+    """Return the footpaths with those of each stop sorted by duration; the same arrays if they are."""
     indptr, stops, times = footpaths
+    is_sorted = True
+    for row in range(indptr.size - 1):
+        for k in range(indptr[row] + 1, indptr[row + 1]):
+            is_sorted &= times[k - 1] <= times[k]
+    if is_sorted:
+        return footpaths
     out_stops = np.empty_like(stops)
     out_times = np.empty_like(times)
     for row in range(indptr.size - 1):

@@ -11,20 +11,21 @@ from typing import NamedTuple
 import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
-from traveltime_lab.kernels.order import ascending
 from traveltime_lab.kernels.records import StopLinks
 from traveltime_lab.kernels.street.road import TIME_SHIFT, _grow, new_queue, search
 from traveltime_lab.kernels.street.turns import along_same_edge
-from traveltime_lab.kernels.unreached import NEVER, UNREACHED
+from traveltime_lab.kernels.unreached import NEVER, NEVER_KEY, UNREACHED
 
 #: Mask of the walk in the key of a state; see `spread`.
 WALK_MASK = np.int64((1 << TIME_SHIFT) - 1)
 #: Number of walks that arrays have room for at first; they grow where necessary.
 _ROOM = 1 << 16
+#: Classes of times into which the walks around a stop are sorted first.
+_CLASSES = 128
 
 
 class StatesAround(NamedTuple):
-    """CSR of the states within walking distance of each stop, nearest first."""
+    """CSR of the states within walking distance of each stop."""
 
     indptr: np.ndarray  # int64 (n_stops + 1,)
     states: np.ndarray  # int32
@@ -59,6 +60,7 @@ def states_around(arcs, seeds, limit, shift, n_buckets):
     Returns
     -------
     around : StatesAround
+        The states of a row are in no order.
     cm : int32 array
         Lengths of the walks, connector of the stop included.
     """
@@ -79,15 +81,13 @@ def states_around(arcs, seeds, limit, shift, n_buckets):
             states = _grow(states)
             walk_ms = _grow(walk_ms)
             walk_cm = _grow(walk_cm)
-        order = ascending(label[touched])
-        for i in order:
-            states[at] = touched[i]
-            walk_ms[at] = np.int32(label[touched[i]] >> TIME_SHIFT)
-            walk_cm[at] = np.int32(label[touched[i]] & WALK_MASK)
+        for state in touched:
+            states[at] = state
+            walk_ms[at] = np.int32(label[state] >> TIME_SHIFT)
+            walk_cm[at] = np.int32(label[state] & WALK_MASK)
+            label[state] = UNREACHED
             at += 1
         indptr[row + 1] = at
-        for i in range(touched.size):
-            label[touched[i]] = UNREACHED
     return StatesAround(indptr, states[:at].copy(), walk_ms[:at].copy()), walk_cm[:at].copy()
 
 
@@ -125,6 +125,53 @@ def turned(indptr, columns, values, others, n_columns):
                 out_others[place] = others[k]
             at[columns[k]] += 1
     return out_indptr, rows, out_values, out_others
+
+
+@kernel
+def sort_by_time(around, first, last, budget_ms):
+    """
+    Sort the states around stops in place, nearest first; states at the same time keep their order.
+
+    Parameters
+    ----------
+    around : StatesAround
+        With times from 0.
+    first, last : int
+        Stops `first` to ``last - 1`` are sorted.
+    budget_ms : int
+        Longest walk.
+    """
+    indptr, states, walk_ms = around
+    shift = 0
+    while budget_ms >> shift >= _CLASSES:
+        shift += 1
+    ends = np.zeros(_CLASSES + 1, np.int64)
+    old_states, old_ms = np.empty(_ROOM, np.int32), np.empty(_ROOM, np.int32)
+    for stop in range(first, last):
+        begin, end = indptr[stop], indptr[stop + 1]
+        while end - begin > old_ms.size:
+            old_states = _grow(old_states)
+            old_ms = _grow(old_ms)
+        # Into classes of similar times first.
+        ends[:] = 0
+        for k in range(begin, end):
+            old_states[k - begin], old_ms[k - begin] = states[k], walk_ms[k]
+            ends[(walk_ms[k] >> shift) + 1] += 1
+        for number in range(_CLASSES):
+            ends[number + 1] += ends[number]
+        for k in range(end - begin):
+            number = old_ms[k] >> shift
+            place = begin + ends[number]
+            ends[number] += 1
+            states[place], walk_ms[place] = old_states[k], old_ms[k]
+        # Few are out of order now.
+        for k in range(begin + 1, end):
+            state, ms = states[k], walk_ms[k]
+            place = k
+            while place > begin and walk_ms[place - 1] > ms:
+                states[place], walk_ms[place] = states[place - 1], walk_ms[place - 1]
+                place -= 1
+            states[place], walk_ms[place] = state, ms
 
 
 @kernel
@@ -334,6 +381,7 @@ def spread(times_ms, first, last, limit_ms, around, keys):
     limit_ms : int
         Longest travel time of interest.
     around : StatesAround
+        Nearest first.
     keys : int64 array of shape (n_states,)
         Lowered in place. A key holds the travel time in the upper 32 bits and the duration of the walk in the lower 32
         bits, so that among equal times the shortest walk wins; `NEVER_KEY` where no walk leads.
@@ -349,3 +397,30 @@ def spread(times_ms, first, last, limit_ms, around, keys):
                 break
             key = ((start + walk) << TIME_SHIFT) | walk
             keys[states[k]] = min(keys[states[k]], key)
+
+
+@kernel
+def gather(times_ms, limit_ms, around, keys):
+    """
+    Set the keys of states to the earliest time at which a walk from a stop reaches them.
+
+    Equal to `spread` from all stops, but reads all walks, by state.
+
+    Parameters
+    ----------
+    times_ms, limit_ms
+        As in `spread`.
+    around : StopLinks
+        Stops around some states.
+    keys : int64 array of shape (n_states,)
+        Set in place.
+    """
+    indptr, stops, walk_ms = around
+    for state in range(keys.size):
+        best = NEVER_KEY
+        for k in range(indptr[state], indptr[state + 1]):
+            walk = np.int64(walk_ms[k])
+            time = np.int64(times_ms[stops[k]]) + walk
+            if time <= limit_ms:
+                best = min(best, (time << TIME_SHIFT) | walk)
+        keys[state] = best
