@@ -146,12 +146,11 @@ def write_networks(
     """
     transportations = transportations_of(prepare)
     opened, source = (None, None) if base is None else open_network(base)
-    if isinstance(networks, ObservedDays):
-        made: dict[str, Item] = day_items(networks, opened, transportations)
-        opened = networks._network if opened is None else opened
-        days: ObservedDays | None = networks._on(opened)
+    days = networks if isinstance(networks, ObservedDays) else None
+    if days is not None:
+        made, opened = day_items(days, opened, transportations), days._network
     else:
-        made, days = items_of(networks, opened, transportations), None
+        made = items_of(networks, opened, transportations)
     job = NetworksJob(made, opened, source, days, as_path(path, "path").absolute())
     folder = run(job, path, executor, progress)
     for name in made:
