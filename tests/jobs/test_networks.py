@@ -559,12 +559,12 @@ def test_other_versions_and_jobs_are_refused(
         write(calls["scenarios"], own)
 
 
-def test_the_manifest_says_what_networks_are_made_of(
+def test_the_manifest_says_what_networks_are_inputs(
     world: World, calls: dict[str, dict[str, Any]], tmp_path: Path
 ) -> None:
     parts = {part["part"]: part for part in manifest(write(calls["scenarios"], tmp_path / "n"))["parts"]}
     assert [*parts] == [*SCENARIOS]
-    about = parts["late"]["made_of"]
+    about = parts["late"]["inputs"]
     assert about["network"] == world.network.fingerprint and about["prepared"] == [*TYPES]
     assert about["changes"] == [{"change": "ShiftTrips", "route": "R", "seconds": 300}]
     assert about["typical_day"] == str(world.network.typical_day)

@@ -11,7 +11,7 @@ A part is written under another name, renamed, and then added to the list. So a 
 full disk, loses the parts under way at most. Readers of Parquet skip files whose names begin with ``_`` or ``.``.
 
 Parts of tables are numbered, and depend on the manifest alone. Those of `write_networks` have names, such as
-``helsinki.network``, and the list says what each is made of, so that others may be added later.
+``helsinki.network``, and the list has the inputs of each, so that others may be added later.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ LOCK: Final = "_lock"
 
 
 class Described(Protocol):
-    """What a folder needs to know of a job."""
+    """The side of a job that its folder sees."""
 
     #: Names that readers of the folder take for parts, as a pattern of `pathlib.Path.glob`.
     pattern: ClassVar[str]
@@ -63,8 +63,8 @@ class Described(Protocol):
     def files(self) -> dict[Any, str]:
         """Return the name of the file of each part, by its number or name."""
 
-    def made_of(self, part: Any, /) -> dict[str, Any] | None:
-        """Return what determines the bytes of one part besides, as values of JSON; None if nothing does."""
+    def inputs(self, part: Any, /) -> dict[str, Any] | None:
+        """Return what else determines the bytes of a part, as values of JSON; None if nothing does."""
 
 
 @dataclass(frozen=True)
@@ -82,15 +82,15 @@ class Part:
         Size of the file.
     blake2b : str
         Checksum of the file.
-    made_of : dict or None
-        See `Described.made_of`.
+    inputs : dict or None
+        See `Described.inputs`.
     """
 
     part: int | str
     n_rows: int | None
     n_bytes: int
     blake2b: str
-    made_of: dict[str, Any] | None = None
+    inputs: dict[str, Any] | None = None
 
     def is_whole(self, path: Path) -> bool:
         """Return whether a file has this size, this checksum and this number of rows."""
@@ -188,11 +188,11 @@ class Folder:
         differences = list(_differences(known, given))
         if not differences:
             for part in self._parts(manifest):
-                # A file that is gone is made again, from whatever is given now.
-                if part.made_of is None or part.part not in self._files or not self._has(part):
+                # A file that is gone is written again, with the inputs of this call.
+                if part.inputs is None or part.part not in self._files or not self._has(part):
                     continue
-                given = json.loads(json.dumps(self._job.made_of(part.part)))
-                differences += _differences(part.made_of, given, str(part.part))
+                given = json.loads(json.dumps(self._job.inputs(part.part)))
+                differences += _differences(part.inputs, given, str(part.part))
         if differences:
             msg = (
                 f"{self.path} holds the parts of another job: {'; '.join(differences[:3])}. "
@@ -215,7 +215,7 @@ class Folder:
         else:
             n_bytes, blake2b = len(made.content), digest(made.content).hexdigest()
             write_bytes(path, made.content, what="a part", example=path.name)
-        part = Part(key, made.n_rows, n_bytes, blake2b, made.made_of)
+        part = Part(key, made.n_rows, n_bytes, blake2b, made.inputs)
         with explained(self.path / LIST, "save the list of parts to"), (self.path / LIST).open("ab") as file:
             file.write(_line(part).encode())
             file.flush()
@@ -365,10 +365,10 @@ def _listed(path: Path) -> Iterator[Any]:
 def _as_part(row: Any) -> Part | None:
     """Return the part that a row of a list describes, None if it describes none."""
     try:
-        key, n_rows, made_of = row["part"], row.get("n_rows"), row.get("made_of")
-        if not isinstance(key, int | str) or not isinstance(n_rows, int | None) or not isinstance(made_of, dict | None):
+        key, n_rows, inputs = row["part"], row.get("n_rows"), row.get("inputs")
+        if not isinstance(key, int | str) or not isinstance(n_rows, int | None) or not isinstance(inputs, dict | None):
             return None
-        return Part(key, n_rows, int(row["n_bytes"]), str(row["blake2b"]), made_of)
+        return Part(key, n_rows, int(row["n_bytes"]), str(row["blake2b"]), inputs)
     except (AttributeError, TypeError, KeyError, ValueError, OverflowError):
         return None
 

@@ -146,8 +146,8 @@ class Made:
         The content of its file, or the file, which the folder of the job has under a temporary name.
     n_rows : int or None
         Number of rows of a table.
-    made_of : dict or None
-        What determines its bytes besides the manifest, as values of JSON.
+    inputs : dict or None
+        See `traveltime_lab.jobs.folder.Described`.
     notes : tuple of str
         Warnings for the caller.
     kept : Path or None
@@ -156,14 +156,14 @@ class Made:
 
     content: bytes | Path
     n_rows: int | None = None
-    made_of: dict[str, Any] | None = None
+    inputs: dict[str, Any] | None = None
     notes: tuple[str, ...] = ()
     kept: Path | None = None
 
 
 @dataclass(frozen=True)
 class Failed:
-    """The error of a part that does not keep the others from being made."""
+    """The error of a part after which the job continues with the others."""
 
     error: TravelTimeError
 
@@ -238,8 +238,8 @@ class Job(ABC):
         """Return the name of the file of each part."""
         return {part: f"part-{part:06d}.parquet" for part in range(self.n_parts)}
 
-    def made_of(self, part: int) -> dict[str, Any] | None:
-        """Return None: nothing but the description determines the bytes of a part."""
+    def inputs(self, part: int) -> dict[str, Any] | None:
+        """Return None: only the description determines the bytes of a part."""
         return None
 
     def weight(self, part: int) -> int:

@@ -1,5 +1,5 @@
 """
-What the networks of `write_networks` are: regions, scenarios and observed days, with what determines their files.
+The items of `write_networks`: regions, scenarios and observed days, and the inputs that determine their files.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _checked = explained_as("build_network", checked_arguments)
 
 
 class Item(ABC):
-    """What a network is."""
+    """A network to create."""
 
     prepare: tuple[Transportation, ...]
 
@@ -48,8 +48,8 @@ class Item(ABC):
         """Return the network, given that of scenarios and days."""
 
     @abstractmethod
-    def made_of(self, made: Network | None = None) -> dict[str, Any]:
-        """Return what determines the bytes of the file, as values of JSON, given the network if it has been made."""
+    def inputs(self, made: Network | None = None) -> dict[str, Any]:
+        """Return what determines the bytes of the file, as values of JSON, given the network if it is there already."""
 
     @property
     def prepared(self) -> dict[str, Any]:
@@ -82,8 +82,8 @@ class Region(Item):
         """Build the network."""
         return build_network(self.files["osm"], gtfs=self.files["gtfs"], **self.options)
 
-    def made_of(self, made: Network | None = None) -> dict[str, Any]:
-        """Return the hashes of the files and the options; files that the network was built from are not read again."""
+    def inputs(self, made: Network | None = None) -> dict[str, Any]:
+        """Return the hashes of the files, and the options; the report of a network has the hashes."""
         if made is None:
             found = [described(path, ROLES[name]) for name, paths in self.files.items() for path in paths]
         else:
@@ -115,8 +115,8 @@ class Scenario(Item):
         assert base is not None
         return base.with_changes(self.changes)
 
-    def made_of(self, made: Network | None = None) -> dict[str, Any]:
-        """Return the changes, and what they change."""
+    def inputs(self, made: Network | None = None) -> dict[str, Any]:
+        """Return the changes, and the network that they change."""
         return {**self.of, "changes": to_json(self.changes), **self.prepared}
 
 
@@ -142,13 +142,13 @@ class Day(Item):
         assert days is not None
         return days[self.date]
 
-    def made_of(self, made: Network | None = None) -> dict[str, Any]:
-        """Return the date, and what it is a date of."""
+    def inputs(self, made: Network | None = None) -> dict[str, Any]:
+        """Return the date, the planned network and the archive."""
         return {**self.of, "date": self.date.isoformat(), **self.prepared}
 
 
 def _of(base: Network) -> dict[str, Any]:
-    """Return what the bytes of networks depend on that are made of a different one."""
+    """Return the inputs of networks that are derived from this one."""
     day = base.typical_day
     return {"network": base.fingerprint, "typical_day": None if day is None else day.isoformat()}
 

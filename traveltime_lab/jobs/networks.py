@@ -51,7 +51,7 @@ def write_networks(
     Parameters
     ----------
     networks : mapping of str to dict, Change or sequence of Change; or ObservedDays
-        What each network is, by its name, which is that of its file:
+        Networks by name, which is that of the file. Each is one of:
 
         - a region: a dict of the arguments of `build_network`, such as ``{"osm": "city.osm.pbf", "gtfs": "bus.zip"}``.
           The streets must be files;
@@ -81,9 +81,8 @@ def write_networks(
     Raises
     ------
     InputError
-        If a name is no name of a file, a value is something else, or a network of the folder was made of other data,
-        for another version, or with other arguments; the message says what differs. If another process writes to the
-        folder.
+        If a name is no name of a file, or a value is something else; if the folder has a network with different inputs,
+        or from a different version, which the message names; if another process writes to the folder.
     MissingFileError
         If a file of a region, or that of `base`, does not exist.
     UnfinishedJobError
@@ -102,9 +101,9 @@ def write_networks(
     Notes
     -----
     A network that is not written yet may have other arguments when the call is repeated, and more networks may be
-    given; those that are written must be given as before. ``_manifest.json`` has what each file is made of: hashes of
-    the files of a region, the changes of a scenario, the hash of the archive of a day, fingerprint of `base`, means of
-    transportation; and size and checksum of each file. A file whose checksum differs is made again. `typical_day` of a
+    given; those that are written must be given as before. ``_manifest.json`` has the inputs of each file: hashes of the
+    files of a region, the changes of a scenario, the hash of the archive of a day, the fingerprint of `base`, and means
+    of transportation; and its size and checksum. A file whose checksum differs is written again. `typical_day` of a
     region with a timetable depends on the day on which it is built.
 
     Where workers see the folder, what has been prepared of a region, or of a scenario that changes streets, is kept
@@ -154,7 +153,7 @@ def write_networks(
     job = NetworksJob(made, opened, source, days, as_path(path, "path").absolute())
     folder = run(job, path, executor, progress)
     for name in made:
-        # Of a process that ended after it had written the network.
+        # A process may have ended after it had written the network.
         unfinished.remove(job.unfinished(name))
     return folder
 
@@ -211,10 +210,10 @@ class NetworksJob:
         """Return the name of the file of each network."""
         return {name: f"{name}{ENDING}" for name in self.items}
 
-    def made_of(self, part: str) -> dict[str, Any]:
+    def inputs(self, part: str) -> dict[str, Any]:
         """Return what determines the bytes of a file besides."""
         with naming(part):
-            return self.items[part].made_of()
+            return self.items[part].inputs()
 
     def weight(self, part: str) -> int:
         """Return 1: no network is known to be more work than others."""
@@ -251,13 +250,13 @@ class NetworksJob:
             if shared is not None and (base is None or network.streets is not base.streets):
                 kept = self.unfinished(part)
             network.prepare(*item.prepare, folder=kept)
-        about: dict[str, Any] = {"made_of": item.made_of(network), "notes": tuple(notes), "kept": kept}
+        about: dict[str, Any] = {"inputs": item.inputs(network), "notes": tuple(notes), "kept": kept}
         if shared is not None:
             return Made(network.save(shared / f".{part}.part"), **about)
         with temporary_folder() as folder:
-            path = network.save(folder / "made.network")
+            path = network.save(folder / f"network{ENDING}")
             del network
-            return Made(path.read_bytes(), **about)
+            return Made(read_bytes(path), **about)
 
     def _seen(self) -> Path | None:
         """Return the folder if this process can write to it; a different machine may not have it."""

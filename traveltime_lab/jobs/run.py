@@ -52,7 +52,7 @@ def run(job: FolderJob, path: Any, executor: Executor | None, progress: Progress
     UnfinishedJobError
         If the disk is full, or the workers of the executor ended.
     TravelTimeError
-        The first error of a part, after all others have been made, if `Job.make` returns its error.
+        The first error that `Job.make` returns, after all other parts are written.
     KeyboardInterrupt
         If the user interrupts the job; the message says how far it came.
     """
