@@ -140,6 +140,12 @@ def test_files_answer(world: World, calls: dict[str, dict[str, Any]], tmp_path: 
     pd.testing.assert_frame_equal(
         pd.DataFrame(tl.time_filter(loaded, world.home, world.work, **how)), pd.DataFrame(expected)
     )
+    saved = {date: tl.load_network(folder / f"{date}.network", verify=False) for date in calls["days"]["networks"]}
+    studies = [
+        tl.reliability(world.network, days, world.home, world.work, **how)
+        for days in (calls["days"]["networks"], saved)
+    ]
+    pd.testing.assert_frame_equal(*map(pd.DataFrame, studies))
     planned = tl.time_filter(world.network, world.home, world.work, **how)
     assert expected["travel_time"].iloc[0] > planned["travel_time"].iloc[0]
 

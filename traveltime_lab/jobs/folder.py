@@ -368,6 +368,8 @@ def _as_part(row: Any) -> Part | None:
         key, n_rows, inputs = row["part"], row.get("n_rows"), row.get("inputs")
         if not isinstance(key, int | str) or not isinstance(n_rows, int | None) or not isinstance(inputs, dict | None):
             return None
+        if (n_rows is None) is (inputs is None):  # tables have rows, and networks have inputs
+            return None
         return Part(key, n_rows, int(row["n_bytes"]), str(row["blake2b"]), inputs)
     except (AttributeError, TypeError, KeyError, ValueError, OverflowError):
         return None
