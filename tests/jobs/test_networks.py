@@ -31,6 +31,7 @@ from tests.test_fuzz import World, make_world
 from traveltime_lab import cli
 from traveltime_lab.commands import large_jobs
 from traveltime_lab.jobs import job as jobs
+from traveltime_lab.jobs import network_items
 from traveltime_lab.jobs import networks as module
 from traveltime_lab.network import unfinished
 
@@ -429,6 +430,27 @@ def island(folder: Path) -> Path:
     path = folder / "path.osm"
     path.write_bytes(osm_xml({1: (0.5, 0.5), 2: (0.501, 0.5)}, [(10, "1 2", "highway=footway")]))
     return path
+
+
+def test_errors_that_nobody_expects_name_their_network_too(
+    calls: dict[str, dict[str, Any]], plain: dict[str, dict[str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    apply, errors = network_items.Scenario.network, [MemoryError("4 GB"), ZeroDivisionError()]
+
+    def fail(self: Any, *others: Any) -> Any:
+        if self.changes and self.changes[0] == SCENARIOS["late"]:
+            raise errors.pop(0)
+        return apply(self, *others)
+
+    monkeypatch.setattr(network_items.Scenario, "network", fail)
+    words = r"networks\['late'\] needs more memory than there is \(4 GB\).*; 2 of 3 networks are in"
+    with pytest.raises(tl.UnfinishedJobError, match=words):
+        write(calls["scenarios"], tmp_path / "n")
+    with pytest.raises(ZeroDivisionError) as caught:
+        write(calls["scenarios"], tmp_path / "n", executor=ThreadPoolExecutor(1))
+    assert caught.value.__notes__ == ["networks['late']"]
+    monkeypatch.setattr(network_items.Scenario, "network", apply)
+    assert checksums(write(calls["scenarios"], tmp_path / "n")) == plain["scenarios"]
 
 
 @pytest.mark.parametrize(("networks", "more", "words"), [

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from traveltime_lab._checks import folded, words
+from traveltime_lab._files import explained
 from traveltime_lab._keywords import explained_as
 from traveltime_lab.errors import InputError, MissingFileError, TravelTimeError
 from traveltime_lab.jobs.run import reworded
@@ -49,7 +50,7 @@ class Item(ABC):
 
     @abstractmethod
     def inputs(self, made: Network | None = None) -> dict[str, Any]:
-        """Return what determines the bytes of the file, as values of JSON, given the network if it is there already."""
+        """Return what determines the bytes of the file, as values of JSON; `made` is the network, if it is there."""
 
     @property
     def prepared(self) -> dict[str, Any]:
@@ -89,7 +90,8 @@ class Region(Item):
         else:
             found = made.tables.report["files"]
         files = [{name: file[name] for name in ("role", "name", "sha256")} for file in found]
-        options = {name: self.options.get(name) for name in ("timezone", "is_left_hand")}
+        side = self.options.get("is_left_hand")
+        options = {"timezone": self.options.get("timezone"), "is_left_hand": side if side is None else bool(side)}
         return {"files": files, **self.part, **options, **self.prepared}
 
 
@@ -159,7 +161,7 @@ def day_items(days: ObservedDays, base: Network | None, prepare: tuple[Transport
         msg = "base is not the network of the observed days; give the file of the network that observed_days was given"
         raise InputError(msg)
     check_timetable(prepare, has_timetable=True)
-    of = {**_of(days._network), **days._facts_for_jobs()}
+    of = {**_of(days._network), **days._inputs()}
     return {date.isoformat(): Day(date, of, prepare) for date in days}
 
 
@@ -213,8 +215,9 @@ def _region(given: Mapping[Any, Any], prepare: tuple[Transportation, ...]) -> Re
         )
         raise InputError(msg)
     for path in (*found.files, *found.feeds):
-        if not path.exists():
-            raise MissingFileError(f"no file or folder at {path}")
+        with explained(path, "read"):
+            if not path.exists():
+                raise MissingFileError(f"no file or folder at {path}")
     files = {"osm": [path.absolute() for path in found.files], "gtfs": [path.absolute() for path in found.feeds]}
     options = {name: value for name, value in given.items() if name not in (*files, "prepare")}
     return Region(files, options, {} if found.region is None else found.region.facts(), found.prepare)
@@ -236,8 +239,11 @@ def _scenario(given: Any, base: Network | None, prepare: tuple[Transportation, .
 
 @contextlib.contextmanager
 def naming(name: str) -> Iterator[None]:
-    """Name a network in the errors of this library."""
+    """Name a network in the errors of a ``with`` block."""
     try:
         yield
     except TravelTimeError as error:
         raise reworded(error, f"networks[{name!r}]: {error}") from error.__cause__
+    except Exception as error:
+        error.add_note(f"networks[{name!r}]")
+        raise

@@ -108,7 +108,8 @@ def write_networks(
 
     Where workers see the folder, what has been prepared of a region, or of a scenario that changes streets, is kept
     there, too, until the network is written. Scenarios that change the timetable only, and observed days, share the
-    streets of `base`: prepare and save it first, and workers need not prepare them again.
+    streets of `base`: prepare and save it first, and workers need not prepare them again. Without an executor, the
+    streets of a `base` that is a network stay prepared.
 
     Examples
     --------
@@ -211,7 +212,7 @@ class NetworksJob:
         return {name: f"{name}{ENDING}" for name in self.items}
 
     def inputs(self, part: str) -> dict[str, Any]:
-        """Return what determines the bytes of a file besides."""
+        """Return what else determines the bytes of a file."""
         with naming(part):
             return self.items[part].inputs()
 
@@ -224,7 +225,7 @@ class NetworksJob:
         return self.folder / f".{part}.unfinished"
 
     def make(self, part: str) -> Made | Failed:
-        """Write a network, to the folder or a temporary one, and return its file; an error of its own is returned."""
+        """Write a network, to the folder or a temporary one, and return its file, or else the error that it has."""
         check_versions(self.versions)
         base, days = self._opened()
         notes: list[str] = []
@@ -233,6 +234,9 @@ class NetworksJob:
                 return self._made(part, base, days, notes)
         except (InterruptedSearchError, UnfinishedJobError):
             raise
+        except MemoryError as error:
+            msg = f"networks[{part!r}] needs more memory than there is ({error}); give each worker more, or have fewer"
+            return Failed(UnfinishedJobError(msg))
         except FileAccessError as error:
             if error.errno in FULL:
                 raise UnfinishedJobError(str(error), error.errno) from error

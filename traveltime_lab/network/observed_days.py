@@ -174,7 +174,7 @@ class ObservedDays(Mapping[dt.date, Network]):
         found.__dict__.update(_network=network, _alive=weakref.WeakValueDictionary(), _facts={})
         return found
 
-    def _facts_for_jobs(self) -> dict[str, Any]:
+    def _inputs(self) -> dict[str, Any]:
         """Return what the networks depend on besides the planned one, as values of JSON."""
         rules = self._rules
         how = {"gaps": rules.gaps, "unobserved": rules.unobserved, "max_delay": rules.max_delay}
