@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
@@ -666,6 +667,37 @@ def test_workers_of_the_command(
         assert cli.main(["networks", "full", *command["scenarios"]]) == 3
     assert "0 of 3 networks are in" in capsys.readouterr().err
     assert cli.main(["networks", "full", *command["scenarios"]]) == 0
+
+
+@pytest.mark.skipif(HOW.get_start_method() != "fork", reason="no forks on this system")
+@pytest.mark.slow
+def test_a_signal_does_not_wait_for_networks_under_way(
+    command: dict[str, list[str]], plain: dict[str, dict[str, str]], tmp_path: Path
+) -> None:
+    """Workers are ended, as a region may take hours."""
+    code = (
+        "import runpy, sys, time\n"
+        "from pathlib import Path\n"
+        "from traveltime_lab.commands import large_jobs\n"
+        "from traveltime_lab.jobs import network_items\n"
+        "large_jobs.START = 'fork'\n"
+        "def wait(*_):\n"
+        "    Path('begun').touch()\n"
+        "    time.sleep(10_000)\n"
+        "network_items.Region.network = wait\n"
+        "sys.argv = ['traveltime-lab', *sys.argv[1:]]\n"
+        "runpy.run_module('traveltime_lab', run_name='__main__')\n"
+    )
+    given = [sys.executable, "-W", "ignore", "-c", code, "networks", "n", *command["regions"], "--workers", "2"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(given, stderr=subprocess.PIPE, text=True, env=environment) as process:
+        while process.poll() is None and not (tmp_path / "begun").exists():
+            time.sleep(0.01)
+        process.send_signal(signal.SIGTERM)
+        _, told = process.communicate(timeout=300)
+    assert process.returncode == 130 and "0 of 3 networks are in n; repeat the call to resume" in told, told
+    assert cli.main(["networks", "n", *command["regions"]]) == 0
+    assert checksums(tmp_path / "n") == plain["regions"]
 
 
 @pytest.mark.parametrize(("given", "words"), [

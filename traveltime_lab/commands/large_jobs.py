@@ -287,11 +287,15 @@ def _workers(number: int) -> Iterator[Executor | None]:
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
 
-    context = multiprocessing.get_context(START)
+    context, others = multiprocessing.get_context(START), multiprocessing.active_children()
     with ProcessPoolExecutor(number, mp_context=context, initializer=_begin_worker) as pool:
         try:
             yield pool
         except BaseException:
+            # Parts under way are lost, and may take hours.
+            for process in multiprocessing.active_children():
+                if process not in others:
+                    process.terminate()
             pool.shutdown(wait=True, cancel_futures=True)
             raise
 
@@ -301,6 +305,7 @@ def _begin_worker() -> None:
     import multiprocessing
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     parent = multiprocessing.parent_process()
     if parent is not None:
         threading.Thread(target=_end_with, args=[parent], daemon=True).start()
