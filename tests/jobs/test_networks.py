@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import json
 import os
 import pickle
@@ -12,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
@@ -444,14 +446,39 @@ def test_errors_that_nobody_expects_name_their_network_too(
         return apply(self, *others)
 
     monkeypatch.setattr(network_items.Scenario, "network", fail)
-    words = r"networks\['late'\] needs more memory than there is \(4 GB\).*; 2 of 3 networks are in"
+    words = r"^networks\['late'\] needs more memory than there is \(4 GB\)[^;]*; [^;]*; 2 of 3 [^;]*; repeat [^;]*$"
     with pytest.raises(tl.UnfinishedJobError, match=words):
         write(calls["scenarios"], tmp_path / "n")
     with pytest.raises(ZeroDivisionError) as caught:
         write(calls["scenarios"], tmp_path / "n", executor=ThreadPoolExecutor(1))
     assert caught.value.__notes__ == ["networks['late']"]
+    errors.append(tl.FileAccessError("may not be read"))
+    with pytest.raises(tl.FileAccessError, match=r"^networks\['late'\]: may not be read; 2 of 3 [^;]*; repeat [^;]*$"):
+        write(calls["scenarios"], tmp_path / "n")
     monkeypatch.setattr(network_items.Scenario, "network", apply)
     assert checksums(write(calls["scenarios"], tmp_path / "n")) == plain["scenarios"]
+
+
+def test_errors_do_not_keep_networks_in_memory(
+    calls: dict[str, dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alive: list[weakref.ref[tl.Network]] = []
+
+    def prepare(self: tl.Network, *_: Any, **__: Any) -> None:
+        gc.collect()
+        assert not [each for each in alive if each() is not None]
+        alive.append(weakref.ref(self))
+        try:
+            raise KeyError
+        except KeyError as error:
+            raise tl.ModeError("no street") from error
+
+    monkeypatch.setattr(tl.Network, "prepare", prepare)
+    with pytest.raises(
+        tl.ModeError, match=r"^networks\['today'\]: no street; there are errors of 'late', 'works', too; 0 of"
+    ):
+        write({**calls["scenarios"], "base": tl.load_network(calls["scenarios"]["base"])}, tmp_path / "n")
+    assert len(alive) == 3
 
 
 @pytest.mark.parametrize(("networks", "more", "words"), [

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import traceback
 import uuid
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
@@ -236,15 +237,15 @@ class NetworksJob:
             raise
         except MemoryError as error:
             msg = f"networks[{part!r}] needs more memory than there is ({error}); give each worker more, or have fewer"
-            return Failed(UnfinishedJobError(msg))
+            return _failed(UnfinishedJobError(msg), error)
         except FileAccessError as error:
             if error.errno in FULL:
                 raise UnfinishedJobError(str(error), error.errno) from error
-            return Failed(error)
+            return _failed(error, error)
         except TravelTimeError as error:
             # It would end here again.
             unfinished.remove(self.unfinished(part))
-            return Failed(error)
+            return _failed(error, error)
 
     def _made(self, part: str, base: Network | None, days: ObservedDays | None, notes: list[str]) -> Made:
         item, shared = self.items[part], self._seen()
@@ -279,3 +280,12 @@ class NetworksJob:
                 self.base = opened_by_worker(self.source, self.fingerprint)
                 self.days = self.days and self.days._on(self.base)
             return self.base, self.days
+
+
+def _failed(error: TravelTimeError, caught: BaseException) -> Failed:
+    """Return an error, after freeing the variables of the frames that it has come through, such as a network."""
+    last: BaseException | None = caught
+    while last is not None:
+        traceback.clear_frames(last.__traceback__)
+        last = last.__cause__ or last.__context__
+    return Failed(error)

@@ -71,11 +71,11 @@ def run(job: FolderJob, path: Any, executor: Executor | None, progress: Progress
 
 def _fill(parts: folder.Folder, job: FolderJob, executor: Executor | None, progress: Progress) -> None:
     """Make the parts that are missing; see `run`."""
+    errors: dict[Any, TravelTimeError] = {}
     try:
         # Functions get counts of parts; bars have the unit of the job.
         done, total = (len(parts.done), parts.n_parts) if callable(progress) else _amounts(job, parts)
         with shown(progress, total, f"Writing {parts.path.name}", job.unit, done=done) as advance:
-            errors: dict[Any, TravelTimeError] = {}
             for key, made in made_parts(job, parts.missing, executor):
                 if isinstance(made, Failed):
                     errors[key] = made.error
@@ -93,6 +93,8 @@ def _fill(parts: folder.Folder, job: FolderJob, executor: Executor | None, progr
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"interrupted; {_how_far(job, parts)}") from None
     except (FileAccessError, UnfinishedJobError) as error:
+        if error in errors.values():
+            raise
         raise UnfinishedJobError(f"{error}; {_how_far(job, parts)}", getattr(error, "errno", None)) from error
 
 
