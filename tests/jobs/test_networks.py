@@ -615,6 +615,18 @@ def test_other_versions_and_jobs_are_refused(
         write(calls["scenarios"], own)
 
 
+def test_inputs_in_another_order_are_the_same(
+    calls: dict[str, dict[str, Any]], plain: dict[str, dict[str, str]], tmp_path: Path
+) -> None:
+    """Found by a mutated manifest."""
+    target = write(calls["scenarios"], tmp_path / "n")
+    about = manifest(target)
+    for part in about["parts"]:
+        part["inputs"] = dict(reversed(part["inputs"].items()))
+    (target / "_manifest.json").write_text(json.dumps(about))
+    assert checksums(write(calls["scenarios"], target)) == plain["scenarios"]
+
+
 def test_the_manifest_says_what_networks_are_inputs(
     world: World, calls: dict[str, dict[str, Any]], tmp_path: Path
 ) -> None:

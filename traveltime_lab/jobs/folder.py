@@ -23,7 +23,7 @@ import importlib
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Final, Protocol
 
@@ -131,6 +131,7 @@ class Folder:
         self.head = {**about, **job.description(), "n_parts": self.n_parts}
         self.done: dict[Any, Part] = {}
         self.is_finished = False
+        self._inputs: dict[Any, dict[str, Any]] = {}
 
     @property
     def missing(self) -> list[Any]:
@@ -165,6 +166,8 @@ class Folder:
             path.unlink()
         parts = [part for part in self._parts(manifest) if part.part in self._files]
         whole = side_by_side([functools.partial(part.is_whole, self.path / self._files[part.part]) for part in parts])
+        # Equal inputs may be written in another order.
+        parts = [replace(part, inputs=self._inputs.get(part.part)) for part in parts]
         self.done = {part.part: part for part, is_whole in zip(parts, whole, strict=True) if is_whole}
         if self.missing:
             # Without the last line if it is incomplete, and without parts that changed.
@@ -181,7 +184,7 @@ class Folder:
         return [part for part in map(_as_part, listed) if part is not None]
 
     def _refuse_others(self, manifest: dict[str, Any]) -> None:
-        """Raise InputError if the folder belongs to another job, or one of its parts does."""
+        """Raise InputError if the folder belongs to another job, or one of its parts does; keep the inputs of parts."""
         # The number of parts follows from the rest, or may differ.
         known = {name: value for name, value in manifest.items() if name not in ("parts", "n_rows", "n_parts")}
         given = json.loads(json.dumps({name: value for name, value in self.head.items() if name != "n_parts"}))
@@ -191,7 +194,7 @@ class Folder:
                 # A file that is gone is written again, with the inputs of this call.
                 if part.inputs is None or part.part not in self._files or not self._has(part):
                     continue
-                given = json.loads(json.dumps(self._job.inputs(part.part)))
+                given = self._inputs[part.part] = json.loads(json.dumps(self._job.inputs(part.part)))
                 differences += _differences(part.inputs, given, str(part.part))
         if differences:
             msg = (
@@ -370,6 +373,8 @@ def _as_part(row: Any) -> Part | None:
             return None
         if (n_rows is None) is (inputs is None):  # tables have rows, and networks have inputs
             return None
+        # True is a whole number, too.
+        key, n_rows = int(key) if isinstance(key, int) else key, None if n_rows is None else int(n_rows)
         return Part(key, n_rows, int(row["n_bytes"]), str(row["blake2b"]), inputs)
     except (AttributeError, TypeError, KeyError, ValueError, OverflowError):
         return None
