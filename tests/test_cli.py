@@ -178,6 +178,7 @@ def test_an_option_for_several_values_may_be_given_several_times(command: str, a
     over_days = ["network", "0,0", "--travel-time", "60", "--departure-time", "2026-03-03T08:00"]
     needed = {
         "build": ["osm", "out"],
+        "networks": ["out"],
         "reliability": over_days,
         "reliability-map": over_days,
         "reliability-cells": [*over_days, "--resolution", "9"],

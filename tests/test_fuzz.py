@@ -322,6 +322,14 @@ TARGETS = [
             ("write_matrix", lambda w: {"destinations": w.work}), ("write_areas", lambda w: {"level_of_detail": "low"})
         )
     ),
+    Target("write_networks", public("write_networks"), lambda w: {
+        "networks": {"works": tl.CloseStreets(edges=0)}, "path": tempfile.mkdtemp(dir=w.folder), "base": w.network,
+        "prepare": "walking", "progress": False,
+    }, share=0.2),
+    Target("write_networks, regions", public("write_networks"), lambda w: {
+        "networks": {"town": {"osm": w.folder / "town.osm"}}, "path": tempfile.mkdtemp(dir=w.folder),
+        "progress": False,
+    }, share=0.1),
     Target("matrix_frame", public("matrix_frame"), lambda w: {**trip(w), "travel_time": 600}, share=0.2),
     Target("snap", public("snap"), lambda w: {"network": w.network, "points": w.work}),
     Target("prepare_points", public("prepare_points"), lambda w: {"network": w.network, "points": w.work}),

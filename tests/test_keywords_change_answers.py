@@ -202,6 +202,7 @@ ELSEWHERE: Final = {
     "matrix_frame": "tests/jobs/test_matrix.py",
     "write_matrix": "tests/jobs/test_matrix.py",
     "write_areas": "tests/jobs/test_areas.py",
+    "write_networks": "tests/jobs/test_networks.py",
     "places": "tests/search/test_places.py",
     "observed_days": "tests/network/test_observed_days.py",
     "plot": "tests/maps/test_plot.py",

@@ -53,6 +53,7 @@ CALLS: dict[str, tuple[dict[str, Any], int | None]] = {
     ),
     "write_matrix": ({"origins": HOMES, "destinations": SHOPS, "path": "matrix", "part_size": 35, **FOOT}, 4),
     "write_areas": ({"origins": HOMES[:4], "path": "areas", "part_size": 1, **FOOT}, 4),
+    "write_networks": ({"networks": {f"{n}": {"osm": "town.osm"} for n in range(3)}, "path": "networks"}, 3),
     "build_network": ({"osm": "town.osm", "prepare": "walking", "timezone": "UTC"}, None),
     "sample_network": ({"name": "helsinki"}, None),
 }

@@ -91,6 +91,9 @@ from .jobs.matrix import (
 from .jobs.matrix import (
     write_matrix as write_matrix,
 )
+from .jobs.networks import (
+    write_networks as write_networks,
+)
 from .maps.plot import (
     plot as plot,
 )

@@ -38,6 +38,11 @@ def explained_keywords(target: _F) -> _F:
     return cast(_F, _explained(target, target.__name__))
 
 
+def explained_as(shown: str, function: _F) -> _F:
+    """Return a function as `explained_keywords` does, under the name of the one whose arguments it has."""
+    return cast(_F, _explained(function, shown))
+
+
 def _explained(function: Callable[..., Any], shown: str) -> Callable[..., Any]:
     every = [item for name, item in inspect.signature(function).parameters.items() if name != "self"]
     known = [item.name for item in every]

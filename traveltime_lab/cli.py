@@ -386,9 +386,11 @@ def _build(options: argparse.Namespace) -> None:
 
 
 def _run_job(options: argparse.Namespace) -> None:
-    path = Path(options.network)
-    is_saved = path.is_file() and not path.name.lower().endswith(_OSM_ENDS)
-    network = path if is_saved else _named_network(options.network)[1]
+    network: Path | tl.Network | None = None
+    if options.network is not None:
+        path = Path(options.network)
+        is_saved = path.is_file() and not path.name.lower().endswith(_OSM_ENDS)
+        network = path if is_saved else _named_network(options.network)[1]
     begun = said = time.monotonic()
 
     def say(n_done: int, n_parts: int) -> None:
@@ -396,7 +398,7 @@ def _run_job(options: argparse.Namespace) -> None:
         nonlocal said
         if time.monotonic() - said > 60:
             said = time.monotonic()
-            print(f"{n_done:,} of {n_parts:,} parts after {said - begun:.0f} s", file=sys.stderr, flush=True)
+            print(f"{n_done:,} of {n_parts:,} {options.unit} after {said - begun:.0f} s", file=sys.stderr, flush=True)
 
     print(options.job(network, options, False if options.quiet else sys.stderr.isatty() or say))
 

@@ -82,6 +82,9 @@ OTHERS: dict[str, tuple[str, dict[str, str]]] = {
     "save_changes": ("[], FOLDER / 'changes.json'", {}),
     "load_network": ("saved('HEL')", {}),
     "build_network": ("tl.sample_files('helsinki')['streets']", {"timezone": "'Europe/Helsinki'"}),
+    "write_networks": (
+        "{'today': []}, FOLDER / 'networks'", {"base": "HEL", "prepare": "'walking'", "progress": "False"},
+    ),
     "observed_days": ("POA, LATE", {"gaps": "'planned'", "unobserved": "'drop'", "max_delay": "60"}),
     "receipt": ("TIMES", {}),
     "replay": ("tl.receipt(TIMES), HEL", {"origins": "HA", "destinations": "HB"}),

@@ -511,8 +511,10 @@ def _ask(job: str, town: tl.Network, folder: Path) -> None:
     how: dict[str, Any] = {"travel_time": 600, "transportation": "walking", "progress": False}
     if job == "matrix":
         tl.write_matrix(town, _points().set_index("id"), _points(), folder, part_size=3, **how)
-    else:
+    elif job == "areas":
         tl.write_areas(town, _points(), folder, part_size=1, **how)
+    else:
+        tl.write_networks({"today": [], "works": tl.CloseStreets(edges=0)}, folder, base=town, progress=False)
 
 
 def _make_job(job: str) -> Callable[[Path, Path], None]:
@@ -536,7 +538,7 @@ def _job(job: str) -> Callable[[Any, random.Random], None]:
         if dice.random() < 0.5:  # as one that is not finished
             manifest = json.loads(given["_manifest.json"])
             parts = manifest.pop("parts")
-            del manifest["n_rows"]
+            manifest.pop("n_rows", None)  # of tables
             given["_manifest.json"] = json.dumps(manifest).encode()
             given["_parts.jsonl"] = b"".join(json.dumps(part).encode() + b"\n" for part in parts)
         name = dice.choice([*given, *(each for each in given if each[0] == "_"), "_manifest.json"])
@@ -557,7 +559,7 @@ def _job(job: str) -> Callable[[Any, random.Random], None]:
     return case
 
 
-for _name in ("matrix", "areas"):
+for _name in ("matrix", "areas", "networks"):
     _kind(f"folder of {_name}", _make_job(_name), _job(_name), load=_load_job, cost=3)
 
 

@@ -9,6 +9,9 @@ The folder of a large job: its parts, a manifest that says what they are, and wh
 
 A part is written under another name, renamed, and then added to the list. So a process that ends at any moment, or a
 full disk, loses the parts under way at most. Readers of Parquet skip files whose names begin with ``_`` or ``.``.
+
+Parts of tables are numbered, and depend on the manifest alone. Those of `write_networks` have names, such as
+``helsinki.network``, and the list has the inputs of each, so that others may be added later.
 """
 
 from __future__ import annotations
@@ -20,9 +23,9 @@ import importlib
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final, Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -48,37 +51,60 @@ LIST: Final = "_parts.jsonl"
 LOCK: Final = "_lock"
 
 
+class Described(Protocol):
+    """The side of a job that its folder sees."""
+
+    #: Names that readers of the folder take for parts, as a pattern of `pathlib.Path.glob`.
+    pattern: ClassVar[str]
+
+    def description(self) -> dict[str, Any]:
+        """Return what determines the bytes of all parts, as values of JSON."""
+
+    def files(self) -> dict[Any, str]:
+        """Return the name of the file of each part, by its number or name."""
+
+    def inputs(self, part: Any, /) -> dict[str, Any] | None:
+        """Return what else determines the bytes of a part, as values of JSON; None if nothing does."""
+
+
 @dataclass(frozen=True)
 class Part:
-    """Number, size and checksum of a part that is in the folder."""
+    """
+    A part that is in the folder.
 
-    part: int
-    n_rows: int
+    Attributes
+    ----------
+    part : int or str
+        Its number or name.
+    n_rows : int or None
+        Number of rows of a table.
+    n_bytes : int
+        Size of the file.
+    blake2b : str
+        Checksum of the file.
+    inputs : dict or None
+        See `Described.inputs`.
+    """
+
+    part: int | str
+    n_rows: int | None
     n_bytes: int
     blake2b: str
+    inputs: dict[str, Any] | None = None
 
-    @property
-    def name(self) -> str:
-        """Name of the file."""
-        return part_name(self.part)
-
-    def is_whole(self, folder: Path) -> bool:
-        """Return whether the file has this size, this checksum and this number of rows."""
-        path = folder / self.name
+    def is_whole(self, path: Path) -> bool:
+        """Return whether a file has this size, this checksum and this number of rows."""
         try:
             if path.stat().st_size != self.n_bytes:
                 return False
             with open_file(path) as file:
                 found = hashlib.file_digest(file, digest).hexdigest()
             # The checksum is not that of the number of rows, which stands beside it.
-            return found == self.blake2b and pq.read_metadata(path).num_rows == self.n_rows
+            if found != self.blake2b:
+                return False
+            return self.n_rows is None or pq.read_metadata(path).num_rows == self.n_rows
         except (OSError, pa.ArrowException):
             return False
-
-
-def part_name(part: int) -> str:
-    """Return the name of the file of a part."""
-    return f"part-{part:06d}.parquet"
 
 
 class Folder:
@@ -88,28 +114,29 @@ class Folder:
     Parameters
     ----------
     path : Path
-    description : dict
-        Everything that determines the bytes of all parts, as values of JSON.
-    n_parts : int
+    job : Described
 
     Attributes
     ----------
-    done : dict of int to Part
+    done : dict of int or str to Part
         The parts that are there.
     is_finished : bool
         Whether all are there, and the manifest says so.
     """
 
-    def __init__(self, path: Path, description: dict[str, Any], n_parts: int) -> None:
-        self.path, self.n_parts = path, n_parts
-        self.head = {"format": FORMAT, "format_version": FORMAT_VERSION, **description, "n_parts": n_parts}
-        self.done: dict[int, Part] = {}
+    def __init__(self, path: Path, job: Described) -> None:
+        self.path, self._job, self._files = path, job, job.files()
+        self.n_parts = len(self._files)
+        about = {"format": FORMAT, "format_version": FORMAT_VERSION}
+        self.head = {**about, **job.description(), "n_parts": self.n_parts}
+        self.done: dict[Any, Part] = {}
         self.is_finished = False
+        self._inputs: dict[Any, dict[str, Any]] = {}
 
     @property
-    def missing(self) -> list[int]:
+    def missing(self) -> list[Any]:
         """The parts that are not there."""
-        return [part for part in range(self.n_parts) if part not in self.done]
+        return [part for part in self._files if part not in self.done]
 
     def resume(self) -> None:
         """Check or write the manifest, and verify the parts that are there."""
@@ -126,7 +153,8 @@ class Folder:
             self._write(MANIFEST, self.head)
         else:
             self._refuse_others(manifest)
-        strangers = sorted(path.name for path in self.path.glob("part-*.parquet") if not self._is_mine(path.name))
+        mine = {*self._files.values()}
+        strangers = sorted(path.name for path in self.path.glob(self._job.pattern) if path.name not in mine)
         if strangers:
             msg = (
                 f"{self.path} has {strangers[0]!r}, which is no part of this job, and which readers would read with "
@@ -136,29 +164,38 @@ class Folder:
         # Files of a process that was killed; no other one writes here now.
         for path in self.path.glob(".*.part"):
             path.unlink()
-        listed = _listed(self.path / LIST) if manifest is None or "parts" not in manifest else manifest["parts"]
-        parts = [part for part in map(_as_part, listed) if part is not None and 0 <= part.part < self.n_parts]
-        whole = side_by_side([functools.partial(part.is_whole, self.path) for part in parts])
+        parts = [part for part in self._parts(manifest) if part.part in self._files]
+        whole = side_by_side([functools.partial(part.is_whole, self.path / self._files[part.part]) for part in parts])
+        # Equal inputs may be written in another order.
+        parts = [replace(part, inputs=self._inputs.get(part.part)) for part in parts]
         self.done = {part.part: part for part, is_whole in zip(parts, whole, strict=True) if is_whole}
         if self.missing:
             # Without the last line if it is incomplete, and without parts that changed.
             lines = "".join(_line(part) for part in self.done.values())
             write_bytes(self.path / LIST, lines.encode(), what="the list of parts", example=LIST)
-            if manifest is not None and "parts" in manifest:
+            if manifest is not None and ("parts" in manifest or manifest.get("n_parts") != self.n_parts):
                 self._write(MANIFEST, self.head)
         else:
             self.finish()
 
-    def _is_mine(self, name: str) -> bool:
-        """Return whether a file has the name of a part of this job."""
-        number = name.removeprefix("part-").removesuffix(".parquet")
-        return number.isdecimal() and int(number) < self.n_parts and name == part_name(int(number))
+    def _parts(self, manifest: dict[str, Any] | None) -> list[Part]:
+        """Return the parts that the manifest lists, or else the list of those that are there so far."""
+        listed = _listed(self.path / LIST) if manifest is None or "parts" not in manifest else manifest["parts"]
+        return [part for part in map(_as_part, listed) if part is not None]
 
     def _refuse_others(self, manifest: dict[str, Any]) -> None:
-        """Raise InputError if the folder belongs to another job."""
-        known = {name: value for name, value in manifest.items() if name not in ("parts", "n_rows")}
-        given = json.loads(json.dumps(self.head))
+        """Raise InputError if the folder belongs to another job, or one of its parts does; keep the inputs of parts."""
+        # The number of parts follows from the rest, or may differ.
+        known = {name: value for name, value in manifest.items() if name not in ("parts", "n_rows", "n_parts")}
+        given = json.loads(json.dumps({name: value for name, value in self.head.items() if name != "n_parts"}))
         differences = list(_differences(known, given))
+        if not differences:
+            for part in self._parts(manifest):
+                # A file that is gone is written again, with the inputs of this call.
+                if part.inputs is None or part.part not in self._files or not self._has(part):
+                    continue
+                given = self._inputs[part.part] = json.loads(json.dumps(self._job.inputs(part.part)))
+                differences += _differences(part.inputs, given, str(part.part))
         if differences:
             msg = (
                 f"{self.path} holds the parts of another job: {'; '.join(differences[:3])}. "
@@ -166,21 +203,34 @@ class Folder:
             )
             raise InputError(msg)
 
-    def add(self, number: int, made: Made) -> None:
-        """Write a part, and add it to the list."""
-        part = Part(number, made.n_rows, len(made.content), digest(made.content).hexdigest())
-        write_bytes(self.path / part.name, made.content, what="a part", example=part.name)
+    def _has(self, part: Part) -> bool:
+        return (self.path / self._files[part.part]).exists()
+
+    def add(self, key: Any, made: Made) -> None:
+        """Write a part, or rename the file that has it, and add it to the list."""
+        path = self.path / self._files[key]
+        if isinstance(made.content, Path):
+            with explained(path, "save a part to"):
+                with open_file(made.content) as file:
+                    blake2b = hashlib.file_digest(file, digest).hexdigest()
+                n_bytes = made.content.stat().st_size
+                made.content.replace(path)
+        else:
+            n_bytes, blake2b = len(made.content), digest(made.content).hexdigest()
+            write_bytes(path, made.content, what="a part", example=path.name)
+        part = Part(key, made.n_rows, n_bytes, blake2b, made.inputs)
         with explained(self.path / LIST, "save the list of parts to"), (self.path / LIST).open("ab") as file:
             file.write(_line(part).encode())
             file.flush()
             os.fsync(file.fileno())
-        self.done[number] = part
+        self.done[key] = part
 
     def finish(self) -> None:
         """Write the final manifest."""
-        parts = [self.done[number] for number in range(self.n_parts)]
-        about = {"n_rows": sum(part.n_rows for part in parts), "parts": [asdict(part) for part in parts]}
-        self._write(MANIFEST, self.head | about)
+        parts = [self.done[key] for key in self._files]
+        counts = [part.n_rows for part in parts if part.n_rows is not None]
+        about = {"n_rows": sum(counts)} if counts else {}
+        self._write(MANIFEST, self.head | about | {"parts": [_row(part) for part in parts]})
         with explained(self.path / LIST, "delete"):
             (self.path / LIST).unlink(missing_ok=True)
         self.is_finished = True
@@ -191,7 +241,7 @@ class Folder:
 
 
 @contextlib.contextmanager
-def opened(path: Any, description: dict[str, Any], n_parts: int) -> Iterator[Folder]:
+def opened(path: Any, job: Described) -> Iterator[Folder]:
     """
     Yield the folder of a job, after verifying the parts that are there.
 
@@ -199,9 +249,7 @@ def opened(path: Any, description: dict[str, Any], n_parts: int) -> Iterator[Fol
     ----------
     path : path-like
         Folder that does not exist, is empty, or holds parts of the same job.
-    description : dict
-        Everything that determines the bytes of all parts, as values of JSON.
-    n_parts : int
+    job : Described
 
     Raises
     ------
@@ -224,7 +272,7 @@ def opened(path: Any, description: dict[str, Any], n_parts: int) -> Iterator[Fol
             raise MissingFileError(msg)
         target.mkdir(exist_ok=True)
     with _alone(target):
-        folder = Folder(target, description, n_parts)
+        folder = Folder(target, job)
         with explained(target, "save the parts to"):
             folder.resume()
         yield folder
@@ -320,13 +368,24 @@ def _listed(path: Path) -> Iterator[Any]:
 def _as_part(row: Any) -> Part | None:
     """Return the part that a row of a list describes, None if it describes none."""
     try:
-        return Part(int(row["part"]), int(row["n_rows"]), int(row["n_bytes"]), str(row["blake2b"]))
-    except (TypeError, KeyError, ValueError, OverflowError):
+        key, n_rows, inputs = row["part"], row.get("n_rows"), row.get("inputs")
+        if not isinstance(key, int | str) or not isinstance(n_rows, int | None) or not isinstance(inputs, dict | None):
+            return None
+        if (n_rows is None) is (inputs is None):  # tables have rows, and networks have inputs
+            return None
+        # True is a whole number, too.
+        key, n_rows = int(key) if isinstance(key, int) else key, None if n_rows is None else int(n_rows)
+        return Part(key, n_rows, int(row["n_bytes"]), str(row["blake2b"]), inputs)
+    except (AttributeError, TypeError, KeyError, ValueError, OverflowError):
         return None
 
 
+def _row(part: Part) -> dict[str, Any]:
+    return {name: value for name, value in asdict(part).items() if value is not None}
+
+
 def _line(part: Part) -> str:
-    return json.dumps(asdict(part)) + "\n"
+    return json.dumps(_row(part)) + "\n"
 
 
 def _differences(known: Any, given: Any, name: str = "") -> Iterator[str]:
@@ -334,8 +393,15 @@ def _differences(known: Any, given: Any, name: str = "") -> Iterator[str]:
     if isinstance(known, dict) and isinstance(given, dict):
         for key in {**known, **given}:
             yield from _differences(known.get(key), given.get(key), f"{name}.{key}" if name else str(key))
+    elif isinstance(known, list) and isinstance(given, list) and len(known) == len(given) and _are_dicts(known + given):
+        for place, pair in enumerate(zip(known, given, strict=True)):
+            yield from _differences(*pair, f"{name}[{place}]")
     elif known != given:
-        yield f"{name.removeprefix('parameters.')} was {known!r} and is now {given!r}"
+        yield f"{name.removeprefix('parameters.')} was {known!r:.200} and is now {given!r:.200}"
+
+
+def _are_dicts(values: list[Any]) -> bool:
+    return all(isinstance(value, dict) for value in values)
 
 
 def read_manifest(path: Any) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from traveltime_lab._arrays import AnyArray, FloatArray, IndexArray
 from traveltime_lab._digests import digest
 from traveltime_lab._files import as_path
 from traveltime_lab.crs import WGS84
-from traveltime_lab.errors import InputError
+from traveltime_lab.errors import InputError, TravelTimeError
 from traveltime_lab.moment_lists import NAMES
 from traveltime_lab.network.build import load_network
 from traveltime_lab.network.network import Network
@@ -137,10 +137,35 @@ def _labels(index: pd.Index, name: str) -> AnyArray:
 
 @dataclass(frozen=True)
 class Made:
-    """A part as a Parquet file in memory, and its number of rows."""
+    """
+    A part.
 
-    content: bytes
-    n_rows: int
+    Attributes
+    ----------
+    content : bytes or Path
+        The content of its file, or the file, which the folder of the job has under a temporary name.
+    n_rows : int or None
+        Number of rows of a table.
+    inputs : dict or None
+        See `traveltime_lab.jobs.folder.Described`.
+    notes : tuple of str
+        Warnings for the caller.
+    kept : Path or None
+        Folder of `Network.prepare` that is deleted when the part is in its place.
+    """
+
+    content: bytes | Path
+    n_rows: int | None = None
+    inputs: dict[str, Any] | None = None
+    notes: tuple[str, ...] = ()
+    kept: Path | None = None
+
+
+@dataclass(frozen=True)
+class Failed:
+    """The error of a part after which the job continues with the others."""
+
+    error: TravelTimeError
 
 
 @dataclass(eq=False)
@@ -181,6 +206,8 @@ class Job(ABC):
     kind: ClassVar[str]
     #: Unit of the progress.
     unit: ClassVar[str]
+    #: See `traveltime_lab.jobs.folder.Described`.
+    pattern: ClassVar[str] = "part-*.parquet"
 
     def __post_init__(self) -> None:
         """Remember the network and the versions of the process that began the job, and give the job a key."""
@@ -207,6 +234,14 @@ class Job(ABC):
         first = part * self.rows_per_part
         return slice(first, min(first + self.rows_per_part, len(self.origins)))
 
+    def files(self) -> dict[Any, str]:
+        """Return the name of the file of each part."""
+        return {part: f"part-{part:06d}.parquet" for part in range(self.n_parts)}
+
+    def inputs(self, part: int) -> dict[str, Any] | None:
+        """Return None: only the description determines the bytes of a part."""
+        return None
+
     def weight(self, part: int) -> int:
         """Return how much of the work a part is, in `unit`."""
         rows = self.rows(part)
@@ -224,16 +259,10 @@ class Job(ABC):
 
     def _opened(self) -> Network:
         """Return the network; another process opens its file and compares fingerprint and versions."""
-        if self.versions != versions():
-            msg = f"a worker has other versions than the process that began the job: {versions()}, not {self.versions}"
-            raise InputError(f"{msg}; install the same packages on both")
+        check_versions(self.versions)
         if self.network is None:
             assert self.source is not None
-            network = load_network(self.source, verify=False)
-            if network.fingerprint != self.fingerprint:
-                msg = f"a worker found another network at {self.source}; save it under the same path on every machine"
-                raise InputError(msg)
-            self.network = network
+            self.network = opened_by_worker(self.source, self.fingerprint)
         return self.network
 
     def _prepare(self, query: Query) -> Any:
@@ -278,6 +307,22 @@ class Job(ABC):
                 n_rows += chunk.num_rows
                 writer.write_table(chunk, row_group_size=ROW_GROUP)
         return Made(sink.getvalue(), n_rows)
+
+
+def check_versions(begun_with: dict[str, str]) -> None:
+    """Raise InputError if this worker has other packages than the process that began a job."""
+    if begun_with != versions():
+        msg = f"a worker has other versions than the process that began the job: {versions()}, not {begun_with}"
+        raise InputError(f"{msg}; install the same packages on both")
+
+
+def opened_by_worker(source: Path, fingerprint: str) -> Network:
+    """Return the network of a file; raise InputError if it is not that of the process that began a job."""
+    network = load_network(source, verify=False)
+    if network.fingerprint != fingerprint:
+        msg = f"a worker found another network at {source}; save it under the same path on every machine"
+        raise InputError(msg)
+    return network
 
 
 def moments_type(timezone: str) -> pa.DataType:

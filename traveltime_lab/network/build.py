@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -18,7 +18,8 @@ from traveltime_lab._files import as_path
 from traveltime_lab._keywords import explained_keywords
 from traveltime_lab.crs import LocalFrame
 from traveltime_lab.errors import DataError, FormatError, InputError
-from traveltime_lab.modes.transportation import Transportation, as_transportation
+from traveltime_lab.modes.one_moment import of_one_moment
+from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.network import checked
 from traveltime_lab.network.file import read_file
 from traveltime_lab.network.frames import Besides, are_frames_of_a_network, tables_of
@@ -41,8 +42,9 @@ if TYPE_CHECKING:
 #: of transportation (assumed).
 _STREETS, _TIMETABLE, _REST, _PREPARED = 60, 30, 10, 15
 
-#: The files of each argument.
+#: The files of each argument, and their roles in reports.
 _THINGS = {"osm": "file", "gtfs": "feed"}
+ROLES: Final = {"osm": "streets", "gtfs": "timetable"}
 
 
 @explained_keywords
@@ -171,21 +173,10 @@ def build_network(
     >>> part.n_edges, part.report()["cut"]["nodes_within_bounds"]
     (1, 1)
     """
-    if is_left_hand is not None:
-        flag(is_left_hand, "is_left_hand")
-    if timezone is not None:
-        _check_timezone(timezone)
-    region = None if bounds is None else _region_of(bounds, osm)
     check_progress(progress)
     # Wrong names are found before the work, not after.
-    is_one = isinstance(prepare, str | Transportation | Mapping)
-    prepared_for = [
-        as_transportation(each) for each in ((prepare,) if is_one else items(prepare, "prepare", "transportations"))
-    ]
-    feeds = _feeds_of(gtfs)
-    for name, paths in (("osm", _files_of(osm)), ("gtfs", feeds)):
-        _check_different(name, paths, [os.path.realpath(path) for path in paths])
-    check_timetable(prepared_for, has_timetable=bool(feeds))
+    given = checked_arguments(osm, gtfs, bounds, timezone, is_left_hand, prepare)
+    region, feeds, prepared_for = given.region, given.feeds, given.prepare
     total = _STREETS + _REST + bool(feeds) * _TIMETABLE + len(prepared_for) * _PREPARED
     with shown(progress, total, "Building the network", "", is_share=True) as advance:
         timetable = None
@@ -196,8 +187,8 @@ def build_network(
             advance(_TIMETABLE)
         tables, besides = _tables_from(osm, region, advance, has_feeds=bool(feeds))
         files = []
-        for name, role, paths in (("osm", "streets", _files_of(osm)), ("gtfs", "timetable", feeds)):
-            found = [described(path, role) for path in paths]
+        for name, paths in (("osm", given.files), ("gtfs", feeds)):
+            found = [described(path, ROLES[name]) for path in paths]
             _check_different(name, paths, [each["sha256"] for each in found])
             files += found
         network = _network_of(tables, besides, files, timetable, timezone, is_left_hand)
@@ -206,6 +197,49 @@ def build_network(
             network.prepare(each)
             advance(_PREPARED)
     return network
+
+
+class Checked(NamedTuple):
+    """
+    Arguments of `build_network` that have been checked.
+
+    Attributes
+    ----------
+    files, feeds : list of Path
+        The files of the streets, none if these come from something else, and the GTFS feeds.
+    region : Region or None
+        The part of them to read.
+    prepare : tuple of Transportation
+    """
+
+    files: list[Path]
+    feeds: list[Path]
+    region: Region | None
+    prepare: tuple[Transportation, ...]
+
+
+def checked_arguments(
+    osm: Any, gtfs: Any = (), bounds: Any = None, timezone: Any = None, is_left_hand: Any = None, prepare: Any = ()
+) -> Checked:
+    """Check arguments of `build_network`, without reading any file; for the errors see there."""
+    if is_left_hand is not None:
+        flag(is_left_hand, "is_left_hand")
+    if timezone is not None:
+        _check_timezone(timezone)
+    region = None if bounds is None else _region_of(bounds, osm)
+    transportations = transportations_of(prepare)
+    found = Checked(_files_of(osm), _feeds_of(gtfs), region, transportations)
+    for name, paths in (("osm", found.files), ("gtfs", found.feeds)):
+        _check_different(name, paths, [os.path.realpath(path) for path in paths])
+    check_timetable(transportations, has_timetable=bool(found.feeds))
+    return found
+
+
+def transportations_of(prepare: Any) -> tuple[Transportation, ...]:
+    """Return the means of transportation of an argument `prepare`, which may be one or a list."""
+    is_one = isinstance(prepare, str | Transportation | Mapping)
+    given = (prepare,) if is_one else items(prepare, "prepare", "transportations")
+    return tuple(of_one_moment(each, "a prepared network") for each in given)
 
 
 def _network_of(

@@ -168,6 +168,18 @@ class ObservedDays(Mapping[dt.date, Network]):
         found._alive, found._facts = self._alive, self._facts
         return found
 
+    def _on(self, network: Network | None) -> ObservedDays:
+        """Return the same days of an equal network, such as one that a worker opens; without any for a pickle."""
+        found = copy.copy(self)
+        found.__dict__.update(_network=network, _alive=weakref.WeakValueDictionary(), _facts={})
+        return found
+
+    def _inputs(self) -> dict[str, Any]:
+        """Return what the networks depend on besides the planned one, as values of JSON."""
+        rules = self._rules
+        how = {"gaps": rules.gaps, "unobserved": rules.unobserved, "max_delay": rules.max_delay}
+        return {"archive": self.digest, **how}
+
     def _messages(self, date: int, *, has_nights: bool = False) -> DayMessages:
         """Return the observations of a date, and of the nights before and after it."""
         near = tuple(each for each in (date - 1, date + 1) if has_nights and each in self._archive.dates)

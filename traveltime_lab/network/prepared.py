@@ -185,7 +185,7 @@ def prepare(
                 for _ in _walked(streets, transit, transportation):
                     keep()
     made = {(use.kind, id(use.owner), use.key): use for use in uses if use.kind in _NAMES}
-    return Prepared(tuple(dict.fromkeys(map(_in_words, transportations))), tuple(sorted_by_owner(made.values())))
+    return Prepared(tuple(dict.fromkeys(map(in_words, transportations))), tuple(sorted_by_owner(made.values())))
 
 
 def sorted_by_owner(uses: Iterable[Use]) -> list[Use]:
@@ -220,7 +220,7 @@ def as_fact(types: tuple[str, ...], before: tuple[str, ...]) -> str:
     return text
 
 
-def _in_words(means: Transportation) -> str:
+def in_words(means: Transportation) -> str:
     """Return a type, with the options of which the prepared values depend."""
     options = {
         "include_roads": ", ".join(means.include_roads),
