@@ -104,8 +104,9 @@ def nearest(
     Notes
     -----
     Places are compared by their travel time in milliseconds; if it is the same, the first in `places` comes first.
-    Between many origins and places on streets, one search from all places at once keeps the `k` nearest of each
-    junction, so that the time hardly depends on the number of places. The matrix is never held as a whole.
+    Between many origins and places on streets, one search from all places at once, or one sweep of a contraction
+    hierarchy, keeps the `k` nearest of each junction, so that the time hardly depends on the number of places. The
+    matrix is never held as a whole.
 
     Examples
     --------
