@@ -406,11 +406,12 @@ def test_the_nearest_by_searches_are_those_of_the_matrix(
 ) -> None:
     """Of searches some places are enough, as several opportunities are at some of them."""
     found = []
-    for pays_off in (True, False):
-        monkeypatch.setattr(k_nearest, "pays_off", lambda *_, pays_off=pays_off: pays_off)
+    for way in ("search", "hierarchy", None):
+        monkeypatch.setattr(k_nearest, "quickest", lambda *_, way=way: way)
         how: dict[str, Any] = {"measure": "nearest", "values": "doctors", "k": k, "travel_time": [900, 300], **WALK}
         found.append(tl.accessibility(town, homes, sites, **how))
-    pd.testing.assert_frame_equal(*found)
+    for other in found[1:]:
+        pd.testing.assert_frame_equal(found[0], other)
 
 
 def test_workers_that_cannot_be_used(town: tl.Network, homes: Any, sites: Any, monkeypatch: pytest.MonkeyPatch) -> None:

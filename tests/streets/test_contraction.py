@@ -142,11 +142,11 @@ def test_nearest_places_are_those_of_networkx(data: st.DataObject) -> None:
     up, down = customization.customize(slots, weights, up_indptr, up_heads, in_turn)
     parent = kernel.elimination_tree(up_indptr, up_heads)
     leaving, row_of, vertices = as_ports(origins), np.full(n, -1, np.int32), np.full(n, -7, np.int32)
-    found, n_asked, n_rows = nearest_kernels.climbing_lists(
+    found, n_requested, n_rows = nearest_kernels.climbing_lists(
         down, parent, rank, leaving.states, as_ports(places), k, limit, row_of, vertices
     )
-    rows = np.arange(n_asked, dtype=np.int32)
-    nearest_kernels.carry_down(up, rows, vertices[:n_asked], k, limit, row_of, found)
+    rows = np.arange(n_requested, dtype=np.int32)
+    nearest_kernels.carry_down(up, rows, vertices[:n_requested], k, limit, row_of, found)
     assert sorted(vertices[:n_rows].tolist()) == np.flatnonzero(row_of >= 0).tolist()
     lists = nearest_kernels.empty_lists(len(origins), k)
     reads = leaving._replace(states=row_of[rank[leaving.states]])

@@ -4,8 +4,8 @@ processor.
 
 The compiler of Numba turns a loop over the lanes of one vertex into instructions for one lane after the other, because
 the labels of the vertex have to stay in registers from one arc to the next. Here the loop over the arcs is written for
-the compiler, with a vector of labels as one value: it takes a third of the time. Of the loop over segments it makes
-vectors only for many more segments than are in a cell.
+the compiler, with a vector of labels as one value: it takes a third of the time. The loop over segments becomes vectors
+only for many more segments than are in a cell.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ from traveltime_lab._arrays import (
     within_rows,
 )
 from traveltime_lab.crs import LocalFrame
-from traveltime_lab.kernels.street import nearest, ties
+from traveltime_lab.kernels.street import nearer, ties
 from traveltime_lab.kernels.unreached import UNREACHED
 from traveltime_lab.limits import FOREVER_S
 from traveltime_lab.modes.snapping import Snapping
@@ -424,5 +424,5 @@ def are_uncertain(streets: StreetLayer, ways: WaysThere, snaps: Snaps, snapping:
     if ways.unsure is not None:
         x, y = streets.frame.to_xy(snaps.lng, snaps.lat)
         within = np.where(snaps.status == SNAPPED, snaps.distance_m, float(snapping.threshold))
-        found |= nearest.has_nearer(x, y, streets.frame.shrink(y), within, ways.unsure.grid)
+        found |= nearer.has_nearer(x, y, streets.frame.shrink(y), within, ways.unsure.grid)
     return found

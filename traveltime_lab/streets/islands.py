@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from traveltime_lab._arrays import BoolArray, FloatArray, Int32Array, indptr_of
-from traveltime_lab.kernels.street import nearest, reading, ties
+from traveltime_lab.kernels.street import nearer, nearest, reading, ties
 from traveltime_lab.kernels.street.grid import Grid
 from traveltime_lab.streets.graph import Topology
 from traveltime_lab.streets.segments import SegmentIndex
@@ -65,7 +65,7 @@ def island_places(
         to_main = np.where(is_main[places.edge], places.distance, np.inf)
         metres[is_found] = np.minimum.reduceat(to_main, places.indptr[:-1][is_found])
     within = np.minimum(metres - ISLAND_M, limit_m)
-    near = np.flatnonzero(nearest.has_nearer(x, y, shrink, within, islands.grid))
+    near = np.flatnonzero(nearer.has_nearer(x, y, shrink, within, islands.grid))
     here, rules = (x[near], y[near], shrink[near]), (limit_m, islands.grid, _ANY, barriers)
     found, tied = nearest.nearest_segments(*here, *rules)
     # The walk to the nearest street of an island may be barred.

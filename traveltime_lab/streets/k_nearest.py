@@ -163,11 +163,11 @@ def _of_hierarchy(
     with marks(graph.topology) as space, streams(graph.topology) as room:
         place, vertices = space.number, room.room.vertices
         arcs = made.down, made.parent, made.rank
-        found, n_asked, n_rows = k_nearest.climbing_lists(
+        found, n_requested, n_rows = k_nearest.climbing_lists(
             *arcs, leaving.ports.states, reached.ports, k, largest, place, vertices
         )
         checkpoint()
-        *parts, top = _parts(made, vertices[:n_asked], place)
+        *parts, top = _parts(made, vertices[:n_requested], place)
         below = [
             functools.partial(k_nearest.carry_down, made.up, rows, vertices[rows], k, largest, place, found)
             for rows in (top, *parts)

@@ -183,7 +183,7 @@ def k_nearest(arcs, seeds, k, limit, shift, n_buckets):
 
 
 @kernel
-def climbing_lists(down, parent, rank, asked, seeds, k, limit, place, vertices):
+def climbing_lists(down, parent, rank, requested, seeds, k, limit, place, vertices):
     """
     Return the `k` nearest places of the vertices of a hierarchy by arcs that lead down to them.
 
@@ -192,8 +192,8 @@ def climbing_lists(down, parent, rank, asked, seeds, k, limit, place, vertices):
     down : Arcs
     parent, rank : int32 arrays of shape (n,)
         As in `traveltime_lab.kernels.street.sweeps`.
-    asked : int32 array
-        States that will be asked for.
+    requested : int32 array
+        States to find the places of.
     seeds : Ports
         Seeds of each place: states, and the labels from there to the place.
     k : int
@@ -208,12 +208,12 @@ def climbing_lists(down, parent, rank, asked, seeds, k, limit, place, vertices):
     -------
     lists : Lists
         The lists of the rows.
-    n_asked : int
-        Number of rows of the states that are asked for and of the vertices above them, which come first.
+    n_requested : int
+        Number of rows of the requested states and of the vertices above them, which come first.
     n_rows : int
     """
-    n_asked = cone(parent, rank, asked, place, vertices, np.int64(0))
-    n_rows = cone(parent, rank, seeds.states, place, vertices, n_asked)
+    n_requested = cone(parent, rank, requested, place, vertices, np.int64(0))
+    n_rows = cone(parent, rank, seeds.states, place, vertices, n_requested)
     lists = empty_lists(n_rows, k)
     for number in range(seeds.indptr.size - 1):
         for i in range(seeds.indptr[number], seeds.indptr[number + 1]):
@@ -227,7 +227,7 @@ def climbing_lists(down, parent, rank, asked, seeds, k, limit, place, vertices):
         v = vertices[row]
         for arc in range(indptr[v], indptr[v + 1]):
             _carry(key, cm, k, row, np.int64(place[tails[arc]]), labels[arc], limit)
-    return lists, n_asked, n_rows
+    return lists, n_requested, n_rows
 
 
 @kernel

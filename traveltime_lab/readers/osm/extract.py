@@ -374,25 +374,26 @@ def _with_locations(read: Callable[[Any], Result]) -> tuple[Result, AnyArray]:
     array of dtype `LOCATION`
         Rows of the handler's index. Unused rows have the id 0.
     """
-    with _index_file() as target:
-        index = osmium.index.create_map(f"sparse_file_array,{target}")
-        result = read(osmium.NodeLocationsForWays(index))
-        if hasattr(os, "memfd_create") and os.path.getsize(target) > 0:
-            # The file is in memory already, and stays there as long as the array does.
-            return result, np.memmap(target, LOCATION, "r")
-        return result, np.fromfile(target, LOCATION)
+    with _index_file() as (target, descriptor):
+        try:
+            index = osmium.index.create_map(f"sparse_file_array,{target}")
+            result = read(osmium.NodeLocationsForWays(index))
+        finally:
+            _close_others(descriptor)
+        n_rows = os.fstat(descriptor).st_size // LOCATION.itemsize
+        if not hasattr(os, "memfd_create") or n_rows == 0:
+            return result, np.fromfile(target, LOCATION)
+        # The file is in memory already, and stays there as long as the array does.
+        return result, np.frombuffer(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ), LOCATION, n_rows)
 
 
 @contextmanager
-def _index_file() -> Iterator[str]:
+def _index_file() -> Iterator[tuple[str, int]]:
     """
-    Yield the path of a new file for the index of node positions.
+    Yield the path and a descriptor of a new file for the index of node positions.
 
     libosmium maps this file into memory. Where the disk is full, writing to it ends the process (SIGBUS), which no
     check before can exclude. On Linux it is a file in memory: the table is read into memory anyway.
-
-    libosmium opens the file and never closes it, which would keep the file, and on Linux its memory, until the process
-    ends. So its descriptors are closed here.
     """
     with ExitStack() as after:
         if hasattr(os, "memfd_create"):
@@ -402,13 +403,19 @@ def _index_file() -> Iterator[str]:
             target = os.path.join(after.enter_context(temporary_folder()), "nodes.array")
             descriptor = os.open(target, os.O_CREAT | os.O_RDWR)
         try:
-            yield target
+            yield target, descriptor
         finally:
-            _close_all(os.fstat(descriptor))
+            os.close(descriptor)
 
 
-def _close_all(file: os.stat_result) -> None:
-    """Close all descriptors of this process for a file that nothing else in the process opens."""
+def _close_others(own: int) -> None:
+    """
+    Close all descriptors of this process for a file but one; nothing but libosmium opens the file meanwhile.
+
+    libosmium opens the file and never closes it, which would keep the file, and on Linux its memory, until the process
+    ends.
+    """
+    file = os.fstat(own)
     for folder in ("/proc/self/fd", "/dev/fd"):
         if os.path.isdir(folder):
             open_now = [int(name) for name in os.listdir(folder)]
@@ -417,7 +424,7 @@ def _close_all(file: os.stat_result) -> None:
         open_now = list(range(2048))  # the most that the C library of Windows opens
     for descriptor in open_now:
         with suppress(OSError):
-            if os.path.samestat(os.fstat(descriptor), file):
+            if descriptor != own and os.path.samestat(os.fstat(descriptor), file):
                 os.close(descriptor)
 
 
