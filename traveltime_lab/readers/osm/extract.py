@@ -125,7 +125,10 @@ class OsmFile:
         return self
 
     def __exit__(self, *error: Any) -> bool | None:
-        """Delete the temporary files."""
+        """Delete the temporary files, and free the memory of the positions, which the frames of an error would keep."""
+        self._locations = None
+        if self._nodes is not None:
+            self._nodes.forget()
         return self._temporary.__exit__(*error)
 
     def decoding(self) -> AbstractContextManager[None]:

@@ -84,17 +84,17 @@ class NodeTable:
 
     def of(self, refs: Int64Array) -> NodePositions:
         """Return the positions of the nodes with these ids that the file has."""
-        wanted = unique_values(refs)
-        first = np.searchsorted(wanted, self._firsts)
+        sought = unique_values(refs)
+        first = np.searchsorted(sought, self._firsts)
         found = [np.zeros(0, LOCATION)]
-        for start, low, high in zip(self._starts, first, np.append(first, wanted.size)[1:], strict=True):
+        for start, low, high in zip(self._starts, first, np.append(first, sought.size)[1:], strict=True):
             if low == high:
                 continue
             rows = self._rows[start : start + _BLOCK]
             rows = rows[_is_there(rows)]
             ids = np.ascontiguousarray(rows["id"])
-            at = np.minimum(np.searchsorted(ids, wanted[low:high]), ids.size - 1)
-            found.append(rows[at[ids[at] == wanted[low:high]]])
+            at = np.minimum(np.searchsorted(ids, sought[low:high]), ids.size - 1)
+            found.append(rows[at[ids[at] == sought[low:high]]])
         table = np.concatenate(found)
         return NodePositions(table["id"].astype(np.int64), table["x"] / PER_DEGREE, table["y"] / PER_DEGREE)
 
