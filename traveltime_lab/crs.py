@@ -81,7 +81,7 @@ def segment_lengths_m(lng: FloatArray, lat: FloatArray) -> FloatArray:
         Metres.
     """
     metres = np.empty(max(0, len(lng) - 1))
-    # Some at a time: temporary arrays would have several times the memory of those of a country.
+    # Some at a time, because temporary arrays take several times the memory of the coordinates.
     for first in range(0, metres.size, _AT_ONCE):
         part = slice(first, first + _AT_ONCE + 1)
         mx, my = metres_per_degree((lat[part][1:] + lat[part][:-1]) / 2.0)

@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.osm_files import Relation, Way, osm_xml
+from traveltime_lab import crs
 from traveltime_lab.crs import segment_lengths_m
 from traveltime_lab.errors import DataError, MissingFileError
 from traveltime_lab.readers.osm import nodes as nodes_module
@@ -595,6 +596,16 @@ def test_a_table_of_nodes_has_those_with_a_position(rows, is_sorted, asked, bloc
         assert made.bounds is None
     made.forget()
     assert made.of(np.array(asked, np.int64)).osm_id.size == 0
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 9, 10, 11])
+def test_segments_have_the_same_lengths_in_parts(n, monkeypatch):
+    rng = np.random.default_rng(n)
+    lng, lat = rng.uniform(-180.0, 180.0, n), rng.uniform(-80.0, 80.0, n)
+    whole = segment_lengths_m(lng, lat)
+    monkeypatch.setattr(crs, "_AT_ONCE", 3)
+    np.testing.assert_array_equal(segment_lengths_m(lng, lat), whole)
+    assert whole.size == max(0, n - 1)
 
 
 def test_how_many_objects_are_read_at_once_does_not_matter(tmp_path, monkeypatch):

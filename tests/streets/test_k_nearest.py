@@ -20,7 +20,7 @@ from traveltime_lab.kernels.unreached import NO_PLACE, UNREACHED
 from traveltime_lab.modes.snapping import as_snapping
 from traveltime_lab.modes.transportation import as_transportation
 from traveltime_lab.network.network import Network
-from traveltime_lab.streets import engines, k_nearest, matrix
+from traveltime_lab.streets import contraction, engines, k_nearest, matrix
 from traveltime_lab.streets.snapping import CAN_ARRIVE, CAN_LEAVE, Snaps, snap_points
 
 SECOND = 1000 << road.TIME_SHIFT
@@ -180,6 +180,34 @@ def test_lists_that_are_too_large_are_not_made(helsinki: Network, monkeypatch: p
     monkeypatch.setattr(k_nearest, "_MOST_BYTES", 12 * graph.topology.n_states)
     assert k_nearest.quickest(helsinki.streets, graph, *linked, 1, 3600) is not None
     assert k_nearest.quickest(helsinki.streets, graph, *linked, 2, 3600) is None
+
+
+def test_few_rows_of_a_large_hierarchy_fit(helsinki: Network, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph, snapping = helsinki.road_graph(as_transportation("driving")), as_snapping(None)
+    points = snapped(helsinki, "driving", 3, 1, CAN_LEAVE), snapped(helsinki, "driving", 3, 2, CAN_ARRIVE)
+    linked, plain = k_nearest.link(graph, *points, snapping), engines.expected
+    slow = {"searching_ns": 1e12, "asking_ns": 1e12, "making_ns": 0.0}
+    monkeypatch.setattr(engines, "expected", lambda *request, **how: plain(*request, **how)._replace(**slow))
+    monkeypatch.setattr(k_nearest, "_FEW_PAIRS", 0)
+    contraction.hierarchy(helsinki.streets, graph)
+    for share, way in ((1.0, "hierarchy"), (0.5, "hierarchy"), (0.001, None)):
+        monkeypatch.setattr(k_nearest, "_MOST_BYTES", int(12 * 2 * graph.topology.n_states * share))
+        assert k_nearest.quickest(helsinki.streets, graph, *linked, 2, 3600) == way
+
+
+def test_a_request_is_remembered_once(helsinki: Network, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph, snapping = helsinki.road_graph(as_transportation("driving")), as_snapping(None)
+    points = snapped(helsinki, "driving", 300, 1, CAN_LEAVE), snapped(helsinki, "driving", 100, 2, CAN_ARRIVE)
+    linked, plain, remembered = k_nearest.link(graph, *points, snapping), engines.expected, []
+    monkeypatch.setattr(engines, "is_worth_making", lambda *_: bool(remembered.append(1)))
+    monkeypatch.setattr(k_nearest, "_FEW_PAIRS", 0)
+    for searching_ns, way, n in ((1.0, None, 0), (1e15, "search", 1)):
+        times = {"searching_ns": searching_ns, "asking_ns": searching_ns, "making_ns": 1e18}
+        monkeypatch.setattr(
+            engines, "expected", lambda *request, times=times, **how: plain(*request, **how)._replace(**times)
+        )
+        assert k_nearest.quickest(helsinki.streets, graph, *linked, 3, 3600) == way
+        assert len(remembered) == n
 
 
 def test_what_a_request_takes_is_expected_without_a_choice(helsinki: Network) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from traveltime_lab._arrays import IndexArray, Int32Array, Int64Array, unique_values
 from traveltime_lab.kernels.records import Ports
-from traveltime_lab.kernels.street import customization, k_nearest, road
+from traveltime_lab.kernels.street import customization, k_nearest, road, sweeps
 from traveltime_lab.kernels.unreached import NO_PLACE, UNREACHED
 from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.runtime.interrupts import checkpoint
@@ -70,16 +70,29 @@ def quickest(
     reading_ns, matrix_ns = n_origins * k * _READ_NS, n_origins * n_places * _SELECT_NS + found.least_ns
     searching_ns = sweeping_ns = np.inf
     n_entries = k * n_states
-    if _BYTES * n_entries <= _MOST_BYTES:
+    fits = _BYTES * n_entries <= _MOST_BYTES
+    if fits:
         list_ns = np.clip(_LIST_NS * np.sqrt(_BYTES * n_entries / _CACHED_BYTES), _LIST_NS, _MOST_LIST_NS)
         searching_ns = reading_ns + min(n_entries, n_places * found.reach) * float(list_ns)
-    n_rows = min(n_states, sum(engines.n_ancestors(n_states, n) for n in (n_origins, n_places)))
-    if _BYTES * k * n_rows <= _MOST_BYTES:
+    if fits or _has_few_rows(streets, graph, leaving, reached, _MOST_BYTES // (_BYTES * k)):
+        n_rows = min(n_states, sum(engines.n_ancestors(n_states, n) for n in (n_origins, n_places)))
         sweeping_ns = reading_ns + n_rows * (_ROW_NS + k * _CARRY_NS)
-    otherwise_ns = min(searching_ns, matrix_ns)
-    if engines.is_worth_making(streets, graph, otherwise_ns - sweeping_ns, found.making_ns):
-        return "hierarchy"
-    return "search" if searching_ns < matrix_ns else None
+    if matrix_ns <= searching_ns:
+        # A matrix remembers by itself what it would have saved with a hierarchy.
+        return "hierarchy" if matrix_ns - sweeping_ns > found.making_ns else None
+    saves = engines.is_worth_making(streets, graph, searching_ns - sweeping_ns, found.making_ns)
+    return "hierarchy" if saves else "search"
+
+
+def _has_few_rows(
+    streets: StreetLayer, graph: RoadGraph, leaving: LinkedPoints, reached: LinkedPoints, most: int
+) -> bool:
+    """Return whether a hierarchy exists in which a sweep between some points has fewer rows than a number."""
+    if not contraction.HIERARCHY.is_ready(graph, None):
+        return False
+    made = contraction.hierarchy(streets, graph)
+    n_rows = sum(int(sweeps.cone_size(made.parent, made.rank, side.ports, most)) for side in (leaving, reached))
+    return n_rows < most
 
 
 def nearest_places(
