@@ -61,7 +61,7 @@ def main() -> None:
         print(
             f"{n_origins:,} origins, {n_places:,} places, k={k}: "
             + ", ".join(f"{name} {each:.1f} ms" for name, each in middle.items())
-            + f"; to pandana {middle['nearest'] / middle['pandana']:.2f}",
+            + f"; to pandana {middle['nearest'] / middle['pandana']:.2g}",
             flush=True,
         )
 
