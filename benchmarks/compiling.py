@@ -1,9 +1,12 @@
 """
-Measure how long kernels compile, with and without dispatchers of their own for kernels that others call.
+Measure how long kernels compile, with and without what the decorator of kernels does to compile faster.
+
+`parts` is how they compile; for `whole`, kernels that others call are compiled alone, too; for `flags`, functions of
+Numba are compiled once for each set of flags of their callers.
 
 Usage: python benchmarks/compiling.py [--rounds 3] [--section demo] [--by-kernel]
 
-Each measurement is a process with an empty cache; the two ways take turns. Times are processor time, without imports.
+Each measurement is a process with an empty cache; the ways take turns. Times are processor time, without imports.
 ``--by-kernel`` prints the least time of each signature in place of the comparison. A part that several kernels call
 counts for the first of them.
 """
@@ -21,7 +24,8 @@ from pathlib import Path
 PROGRAM = """
 import sys, time
 from traveltime_lab.kernels import compiled
-compiled._PARTS = compiled._PARTS and sys.argv[1] == "parts"
+compiled._PARTS = compiled._PARTS and sys.argv[1] != "whole"
+compiled._Flags = None if sys.argv[1] == "flags" else compiled._Flags
 from traveltime_lab.kernels import warm_up
 listed = list(map(warm_up.resolve, warm_up.listed(sys.argv[2:])))
 for kernel, arguments in listed:
@@ -53,7 +57,8 @@ def main() -> None:
     parser.add_argument("--section", action="append", default=[], help="of signatures.txt; all by default")
     parser.add_argument("--by-kernel", action="store_true")
     arguments = parser.parse_args()
-    totals: dict[str, list[float]] = {way: [] for way in (["parts"] if arguments.by_kernel else ["parts", "whole"])}
+    ways = ["parts"] if arguments.by_kernel else ["parts", "whole", "flags"]
+    totals: dict[str, list[float]] = {way: [] for way in ways}
     rounds = []
     for _ in range(arguments.rounds):
         for way, seconds in totals.items():
@@ -65,7 +70,8 @@ def main() -> None:
         for took, name in sorted(least, reverse=True):
             print(f"{took:6.2f} {name}")
     else:
-        print(f"parts / whole: {statistics.median(totals['parts']) / statistics.median(totals['whole']):.2f}")
+        for way in ("whole", "flags"):
+            print(f"parts / {way}: {statistics.median(totals['parts']) / statistics.median(totals[way]):.2f}")
 
 
 if __name__ == "__main__":

@@ -330,6 +330,28 @@ def test_literals_are_no_types_of_their_own(load: Callable[[], ModuleType], tmp_
     assert sorted(module.add.part.signatures, key=str) == [(truth, whole), (whole, whole)]
 
 
+def test_what_another_process_has_made_is_not_compiled(load: Callable[[], ModuleType]) -> None:
+    names = []
+
+    def make(name: str) -> bool:
+        names.append(name)
+        cache.others.clear()
+        load().add(1, 2)
+        return True
+
+    cache.others.append(make)
+    module = load()
+    assert n_compiled(lambda: module.add(1, 2)) == 1, "by the other one"
+    assert module.add(1, 2) == 3
+    assert names == [cache.file_name(module.add, (numba.int64, numba.int64))]
+    # Where nothing was made in the end, the kernel is compiled.
+    cache.others.append(lambda name: True)
+    try:
+        assert n_compiled(lambda: module.add(1.0, 2.0)) == 1
+    finally:
+        cache.others.clear()
+
+
 def test_parts_of_kernels_can_be_called(load: Callable[[], ModuleType], tmp_path: Path) -> None:
     (tmp_path / "trial.py").write_text(MODULE + CALLING)
     module = load()
@@ -339,6 +361,71 @@ def test_parts_of_kernels_can_be_called(load: Callable[[], ModuleType], tmp_path
     assert module.add(1, 2) == 3 and module.both(2) == 3 + 3 + 4 + 3 + 3
     again = load()
     assert n_compiled(lambda: (again.both(5), again.add(1, 2))) == 0
+
+
+FILLING = """
+import numpy as np
+
+@kernel
+def filled(n):
+    a = np.empty(n, np.int64)
+    for i in range(n):
+        a[i] = i
+    return a
+
+@kernel
+def twice(n):
+    a, b = np.empty(n, np.int64), filled(n)
+    for i in range(n):
+        a[i] = 2 * b[i]
+    return a
+"""
+
+
+def test_functions_of_numba_are_compiled_once_for_kernels_and_their_parts(
+    load: Callable[[], ModuleType], tmp_path: Path
+) -> None:
+    (tmp_path / "trial.py").write_text(MODULE + FILLING)
+    module, event = load(), numba.core.event
+    with event.install_recorder("numba:compile") as seen:
+        assert module.twice(3).tolist() == [0, 2, 4] and module.filled(2).tolist() == [0, 1]
+    empty = {
+        (begun.data["dispatcher"], begun.data["args"])
+        for _, begun in seen.buffer
+        if begun.is_start and "np_empty" in begun.data["dispatcher"].py_func.__qualname__
+    }
+    assert len(empty) <= 1  # none if a different test has compiled it
+
+
+def test_flags_are_equal_if_the_functions_of_numba_that_are_called_are() -> None:
+    shared, plain = compiled._Flags, numba.core.compiler.Flags
+    assert shared is not None and shared.__name__ == plain.__name__, "the name is part of the names of symbols"
+    one, other, called = shared(), shared(), plain()
+    one.nrt = other.nrt = called.nrt = True
+    other.no_compile, other.release_gil = True, True
+    assert one == other == called == one and hash(one) == hash(other) == hash(called)
+    assert one.copy() == other and type(one.copy()) is shared
+    assert one.get_mangle_string() == called.get_mangle_string() != other.get_mangle_string()
+    fast = numba.core.cpu.FastMathOptions(True)
+    for name, value in (("forceinline", True), ("error_model", "numpy"), ("fastmath", fast)):
+        different = shared(one)
+        setattr(different, name, value)
+        assert different != one and different != called
+    assert one != "flags"
+
+
+@pytest.mark.parametrize("missing", ["compiler", "options"])
+def test_another_numba_has_its_own_flags(
+    missing: str, load: Callable[[], ModuleType], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    insides = types.SimpleNamespace() if missing == "compiler" else types.SimpleNamespace(compiler=numba)
+    with monkeypatch.context() as patched:
+        patched.setattr(compiled, "_internals", insides)
+        with pytest.raises(AttributeError):
+            compiled._shared_flags()
+    monkeypatch.setattr(compiled, "_Flags", None)
+    (tmp_path / "trial.py").write_text(MODULE + FILLING)
+    assert load().twice(3).tolist() == [0, 2, 4]
 
 
 @pytest.mark.parametrize("was_on", [True, False])

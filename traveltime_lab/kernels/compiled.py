@@ -88,6 +88,8 @@ def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
         dispatcher.__class__ = _Kernel
     if hasattr(dispatcher, "_cache"):  # not with NUMBA_DISABLE_JIT, and perhaps not in a later numba
         dispatcher._cache = Cache(function, options)
+    if _Flags is not None and hasattr(dispatcher, "_compiler"):
+        dispatcher._compiler._customize_flags = _Flags
     if hasattr(dispatcher, "get_call_template"):
         part = _part(function, options) if _PARTS else dispatcher
         # Another kernel that calls this one gets the version for all numbers, whether it passes a literal or not.
@@ -98,6 +100,45 @@ def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
         dispatcher.get_overload = part.get_overload
         dispatcher.part = part
     return dispatcher
+
+
+# Functions of Numba that kernels call --------------------------------------------------------------------------------
+
+
+def _shared_flags() -> Any:
+    """
+    Return the class of the flags of a kernel that are equal if the functions of Numba that it calls are the same.
+
+    Numba keeps the functions that it has compiled, such as ``np.empty`` for some types, by the flags of the caller, and
+    compares all of them, as those that say which wrappers a kernel has. Most flags of the caller do not matter there:
+    a function inherits a few only. So each is compiled once, and not for kernels and their parts each, and comparisons
+    take less time: kernels compile in 0.95 of the time (`benchmarks/compiling.py`).
+    """
+    plain: Any = _internals.compiler.Flags
+    inherited = tuple((name, plain.options[name].default) for name in _INHERITED)
+    number = hash(plain())
+
+    class Flags(plain):  # type: ignore[misc]  # the name is part of the names of compiled functions
+        __slots__ = ()
+
+        def __hash__(self) -> int:
+            return number
+
+        def __eq__(self, other: object) -> bool:
+            if not isinstance(other, plain):
+                return NotImplemented
+            these, those = self._values.get, other._values.get
+            return all(these(name, default) == those(name, default) for name, default in inherited)
+
+    return Flags if hash(plain(Flags())) == number else None
+
+
+#: Flags that a function of Numba takes over from the kernel that calls it, and those that settings of Numba change.
+_INHERITED = ("nrt", "fastmath", "error_model", "forceinline", "boundscheck", "debuginfo")
+try:
+    _Flags = _shared_flags()
+except (AttributeError, KeyError, TypeError):  # internals that a different version lacks
+    _Flags = None
 
 
 # Kernels that other kernels call -------------------------------------------------------------------------------------
@@ -135,7 +176,7 @@ def _part(function: Callable[..., Any], options: dict[str, Any]) -> Any:
 
     def without_machine_code(flags: Any) -> Any:
         flags.no_compile = True
-        return flags
+        return flags if _Flags is None else _Flags(flags)
 
     def compile_part(args: Any, return_type: Any) -> Any:
         compiled = compile_whole(args, return_type)

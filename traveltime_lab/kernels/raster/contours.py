@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from traveltime_lab.kernels.bits import popcount
+from traveltime_lab.kernels.bits import eight_bytes, popcount
 from traveltime_lab.kernels.compiled import kernel
 from traveltime_lab.kernels.prefetch import prefetch
 
@@ -56,25 +56,24 @@ def _within(values, limit):
     bits = np.zeros((n_rows + 2) * n_words, np.int64)
     # A byte for each cell of a row at first, eight of which become a byte of bits by one multiplication.
     row = np.zeros(64 * n_words, np.uint8)
-    eights = row.view(np.int64)
     for r in range(n_rows):
         for c in range(n_columns):
             row[c + 1] = values[r, c] <= limit
         for w in range(n_words):
             word = np.int64(0)
             for k in range(8):
-                word |= (((eights[8 * w + k] * _GATHER) >> 56) & 0xFF) << (8 * k)
+                word |= (((eight_bytes(row, 8 * w + k) * _GATHER) >> 56) & 0xFF) << (8 * k)
             bits[(r + 1) * n_words + w] = word
     return bits, n_words
 
 
-@kernel(inline="always")
+@kernel(forceinline=True)
 def _is_set(bits, cell):
     """Return the bit of a cell, 0 or 1."""
     return (bits[cell >> 6] >> (cell & 63)) & 1
 
 
-@kernel(inline="always")
+@kernel(forceinline=True)
 def _eastern(bits, i):
     """Return the bits of the eastern neighbours of the cells of a word."""
     beyond = bits[i + 1] << 63 if i + 1 < bits.size else np.int64(0)
@@ -101,7 +100,7 @@ def _crossings_of(bits, n_words):
     return n, south_before
 
 
-@kernel(inline="always")
+@kernel(forceinline=True)
 def _south(bits, south_before, cell):
     """Return the number of the crossing southwards on the eastern side of a cell."""
     i = cell >> 6

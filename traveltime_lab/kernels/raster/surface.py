@@ -11,6 +11,8 @@ import numpy as np
 from traveltime_lab.kernels.compiled import kernel
 from traveltime_lab.kernels.unreached import UNREACHED
 
+_LAST_EDGE = np.int32(np.iinfo(np.int32).max)
+
 
 class Cells(NamedTuple):
     """Cells of a raster, shape (n_rows, n_columns), and the way between the centre of a cell and its nearest edge."""
@@ -169,7 +171,10 @@ def mark_blocks(edges, margins, edge_boxes, shrink, block_m, first_row, first_co
     """
     boxes, is_land = edge_boxes
     n_rows, n_columns = marks.shape
-    longest = np.float64(reaches.max())
+    longest = 0.0
+    for row in range(n_rows):
+        for column in range(n_columns):
+            longest = max(longest, np.float64(reaches[row, column]))
     for i in range(edges.size):
         e = edges[i]
         if not is_land[e]:
@@ -309,7 +314,9 @@ def gather(cells, window, rows, origin, values):
         cells.tied_cell, cells.tied_edge, cells.tied_fraction, cells.tied_distance,
     )  # fmt: skip
     own_edge, own_fraction, own_ahead, own_start = origin
-    first_own, last_own = own_edge.min(), own_edge.max()
+    first_own, last_own = _LAST_EDGE, np.int32(-1)
+    for o in range(own_edge.size):
+        first_own, last_own = min(first_own, own_edge[o]), max(last_own, own_edge[o])
     top, left, bottom, right, to_row, to_column, blocks = window
     side, of_each, width = n_columns // blocks.shape[1], values.reshape(-1), values.shape[1]
     n_tied, tied = tied_cell.size, 0
@@ -422,7 +429,9 @@ def gather_lengths(cells, rows, origin, ahead_m, start_m, seconds_per_metre, val
         cells.tied_cell, cells.tied_edge, cells.tied_fraction, cells.tied_distance,
     )  # fmt: skip
     own_edge, own_fraction, own_ahead, own_start = origin
-    first_own, last_own = own_edge.min(), own_edge.max()
+    first_own, last_own = _LAST_EDGE, np.int32(-1)
+    for o in range(own_edge.size):
+        first_own, last_own = min(first_own, own_edge[o]), max(last_own, own_edge[o])
     n_tied, tied = tied_cell.size, 0
     next_tied = tied_cell[0] if n_tied else -1
     for k in range(edge.size):

@@ -20,7 +20,7 @@ REACH_M = 1.0
 _SHARES = 16
 
 
-@kernel(inline="always")
+@kernel(forceinline=True)
 def crosses_at(px, py, qx, qy, k, barriers, i):
     """
     Return where a straight walk crosses a segment of a grid of barriers, and whether it bars the walk by itself.

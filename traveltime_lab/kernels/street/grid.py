@@ -52,7 +52,7 @@ NO_SEGMENTS = Grid(
 )  # fmt: skip
 
 
-@kernel(inline="always")
+@kernel(forceinline=True)
 def cell_at(row, column, blocks):
     """
     Return the number of a stored cell, -1 if its block is not stored.
@@ -65,7 +65,7 @@ def cell_at(row, column, blocks):
     return (block << (2 * _SHIFT)) | ((row & (_SIDE - 1)) << _SHIFT) | (column & (_SIDE - 1))
 
 
-@kernel(inline="always")
+@kernel(forceinline=True)
 def empty_rings(row, column, first_row, last_row, first_column, last_column, blocks, rings):
     """
     Return how many rings of cells around a cell certainly have no segments, counting the cell itself as the first.
@@ -89,7 +89,7 @@ def empty_rings(row, column, first_row, last_row, first_column, last_column, blo
     return (away - 1) * _SIDE + 1
 
 
-@kernel(inline="always")
+@kernel(forceinline=True)
 def empty_metres(px, py, k, cell, first_row, last_row, first_column, last_column, blocks, rings):
     """
     Return a distance in metres within which a point certainly has no segment; 0 or less if there may be some.

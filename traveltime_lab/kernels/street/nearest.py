@@ -81,7 +81,7 @@ _BARRED = -2
 _KNOWN_CELLS = 32
 
 
-@kernel(inline="always")
+@kernel(forceinline=True)
 def place_on(px, py, k, ax, ay, bx, by):
     """Return the position (0 to 1) on a segment that is nearest to a point, and its squared distance."""
     to_x = (ax - px) * k

@@ -42,7 +42,7 @@ class Places(NamedTuple):
     distance: np.ndarray  # float64 (n,), m
 
 
-@kernel(inline="always")
+@kernel(forceinline=True)
 def _place_of(segment, t, parts):
     """Return the share of its edge before a position on a segment; exactly 0 or 1 at the ends of the edge."""
     fraction = parts.start[segment] + t * parts.span[segment]
@@ -236,7 +236,7 @@ def put_places(points, some, places, edge, fraction, distance):
             places.distance[to + j] = some.distance[j]
 
 
-@kernel(inline="always")
+@kernel(forceinline=True)
 def _band(metres, limit):
     """
     Return the distance within which a segment is tied, and the squared distance from which it is.
