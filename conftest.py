@@ -80,7 +80,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         from traveltime_lab.kernels import warm_up
 
         warm_up.start_helper()
-        warm_up.compile_listed()
+        warm_up.compile_listed(warm_up.listed())
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -6,6 +6,7 @@ Most of what a command needs is imported here, after the signals that end it are
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -20,7 +21,10 @@ def main() -> int:
             signal.signal(number, _end_at_once)
     from traveltime_lab import cli  # noqa: PLC0415 - after the handlers are set
 
-    return cli.main()
+    status = cli.main()
+    # Python would look for cycles in all that a compiler leaves, for nearly a second, before the process ends.
+    gc.freeze()
+    return status
 
 
 def _end_at_once(_number: int, _frame: FrameType | None) -> None:

@@ -205,7 +205,7 @@ def _compile(options: argparse.Namespace) -> None:
         return
     started = time.perf_counter()
     n_missing = warm_up.start_helper()
-    warm_up.compile_listed()
+    warm_up.compile_listed(warm_up.listed())
     print(f"{n_missing} listed kernels were missing, compiled in {time.perf_counter() - started:.0f} s")
     for part in rehearse():
         print(f"  {part}: ready after {time.perf_counter() - started:.0f} s", flush=True)

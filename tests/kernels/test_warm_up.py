@@ -6,7 +6,9 @@ import importlib.util
 import os
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -125,6 +127,23 @@ class TestText:
         subprocess.run([sys.executable, "-c", code], env=environment, check=True)
 
 
+@pytest.fixture
+def helper() -> Iterator[Callable[[str], warm_up._Helper]]:
+    """Return a function that starts a process with a program, in the place of the one that compiles."""
+    begun = []
+
+    def begin(program: str) -> warm_up._Helper:
+        command = [sys.executable, "-c", f"import sys\n{program}"]
+        other = warm_up._Helper(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE))
+        begun.append(other)
+        threading.Thread(target=other.listen, daemon=True).start()
+        return other
+
+    yield begin
+    for other in begun:
+        other.stop()
+
+
 class TestHelper:
     def test_none_is_started_when_nothing_is_missing(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(warm_up, "is_kept", lambda kernel, arguments: True)
@@ -142,8 +161,18 @@ class TestHelper:
         with settings.override(threads=1):
             assert warm_up.start_helper(["demo"]) == len(list(warm_up.listed(["demo"])))
 
+    def test_it_compiles_the_longest_first_and_then_from_the_end(self) -> None:
+        for sections in (["demo"], []):
+            lines = list(warm_up.listed(sections))
+            order = warm_up.for_helper(lines)
+            assert sorted(order) == sorted(lines) and order != lines
+            n = sum(line.startswith(warm_up._LONGEST) for line in lines)
+            assert all(line.startswith(warm_up._LONGEST) for line in order[:n])
+            assert order[n:] == [line for line in reversed(lines) if not line.startswith(warm_up._LONGEST)]
+        assert all(any(line.startswith(name) for line in warm_up.listed(["demo"])) for name in warm_up._LONGEST)
+
     @pytest.mark.slow
-    def test_it_begins_at_the_end_and_stops_with_its_parent(self, tmp_path: Path) -> None:
+    def test_it_begins_with_the_longest_and_stops_with_its_parent(self, tmp_path: Path) -> None:
         code = (
             "import time\n"
             "from traveltime_lab.kernels import warm_up\n"
@@ -154,8 +183,8 @@ class TestHelper:
         environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(Path(cli.__file__).parents[1])}
         subprocess.run([sys.executable, "-c", code], env=environment, check=True, timeout=300)
         names = {path.name.split("-")[0] for path in tmp_path.rglob("*.nbc")}
-        last = warm_up.resolve(list(warm_up.listed(["demo"]))[-1])[0].py_func.__module__.split(".")[-1]
-        assert {name.split(".")[0] for name in names} == {last}
+        first = warm_up.resolve(warm_up.for_helper(warm_up.listed(["demo"]))[0])[0].py_func.__module__.split(".")[-1]
+        assert {name.split(".")[0] for name in names} == {first}
 
     @pytest.mark.skipif(sys.platform != "linux", reason="looks for the process below /proc")
     @pytest.mark.parametrize("signal_name", ["SIGTERM", "SIGKILL"])
@@ -203,13 +232,53 @@ class TestHelper:
             time.sleep(0.05)
         assert begun[0].returncode == 0
 
+    def test_this_process_waits_for_what_the_other_one_compiles(self, helper: Callable[[str], warm_up._Helper]) -> None:
+        other = helper(
+            "print('road.search-1.nbc', flush=True)\n"
+            "for line in sys.stdin:\n"
+            "    if line == 'road.search-1.nbc\\n': print(flush=True)\n"
+        )
+        while not other._now:
+            time.sleep(0.01)
+        assert not other.has_written("road.search-2.nbc")
+        assert other.has_written("road.search-1.nbc")
+        assert not other.has_written("road.search-1.nbc"), "it is made"
+
+    def test_it_does_not_wait_for_ever(
+        self, helper: Callable[[str], warm_up._Helper], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(warm_up, "_PATIENCE_S", 0.05)
+        other = helper("print('road.search-1.nbc', flush=True)\nsys.stdin.read()")
+        while not other._now:
+            time.sleep(0.01)
+        assert not other.has_written("road.search-1.nbc")
+
+    def test_it_waits_no_longer_when_the_other_one_ends(self, helper: Callable[[str], warm_up._Helper]) -> None:
+        other = helper("print('road.search-1.nbc', flush=True)\nsys.stdin.readline()")
+        while not other._now:
+            time.sleep(0.01)
+        other.has_written("road.search-1.nbc")
+        other._process.wait()
+        assert not other.has_written("road.search-1.nbc") and not other._now
+
+    def test_what_the_other_one_compiles_is_left_out(self) -> None:
+        texts = list(warm_up.listed(["demo"]))
+        names = {cache.file_name(*warm_up.resolve(text)) for text in texts}
+        assert len(names) == len(texts) and None not in names
+        announced: list[str] = []
+        warm_up._help(["demo"], names, announced.append)
+        assert not announced
+        last = texts[-1]
+        warm_up._help(["demo"], names - {cache.file_name(*warm_up.resolve(last))}, announced.append)
+        assert announced == [f"{cache.file_name(*warm_up.resolve(last))}\n", "\n"]
+
     def test_old_lines_are_no_error(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
     ) -> None:
         path = tmp_path / "signatures.txt"
         path.write_text("[demo]\nstreet.road.gone(int64)\nstreet.reduction.fill(no_type)\nno.module.at_all()\n")
         monkeypatch.setattr(warm_up, "_LIST", path)
-        warm_up.compile_listed(["demo"])
+        warm_up.compile_listed(warm_up.listed(["demo"]))
         assert len(messages(caplog)) == 3
         assert warm_up.n_missing(["demo"]) == 0
 

@@ -77,6 +77,8 @@ class Compilation:
 _compilations: list[Compilation] = []
 #: Called with the name of a kernel when its compilation begins, and with None when it ends.
 watchers: list[Callable[[str | None], Any]] = []
+#: Called with the name of a file before its kernel is compiled; each returns whether another process has written it.
+others: list[Callable[[str], bool]] = []
 _n_read = 0
 
 
@@ -93,6 +95,12 @@ def n_ready() -> int:
 def folders() -> list[Path]:
     """Return the folders in which this process has looked for compiled kernels."""
     return sorted(set(_folders.values()))
+
+
+def file_name(dispatcher: Any, arguments: tuple[Any, ...]) -> str | None:
+    """Return the name of the file of a signature of a kernel, None if it cannot be cached."""
+    cache = getattr(dispatcher, "_cache", None)
+    return cache.file_name(arguments, dispatcher.targetctx) if isinstance(cache, Cache) else None
 
 
 def is_kept(dispatcher: Any, arguments: tuple[Any, ...]) -> bool | None:
@@ -272,26 +280,45 @@ class Cache:
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the compiled code of a signature, None if it has to be compiled."""
-        found = None
-        if self._sources is not None:
-            for load in (self._load_file, self._load_ready):
-                try:
-                    target_context.refresh()
-                    found = load(sig, target_context)
-                except UntrustedError as error:
-                    _warn_of(error, "kernels are compiled again, and replace such files where that is possible")
-                except Exception as error:  # any fault of a file is mended by compiling again
-                    _warn_once("they cannot be read", error)
-                if found is not None:
-                    return found
+        found = self._loaded((self._load_file, self._load_ready), sig, target_context)
         if found is None:
-            self._started[arguments_of(sig)] = time.perf_counter()
             if "compiling" not in _logged:
                 _logged.add("compiling")
                 logger.info("compiling, once per machine")
             for watch in watchers:
                 watch(self._name)
+            self._started[arguments_of(sig)] = time.perf_counter()
+            name = self.file_name(sig, target_context)
+            # All are called, also if an earlier one has written the file.
+            is_written = [has_written(name) for has_written in others if name is not None]
+            if any(is_written):
+                found = self._loaded((self._load_file,), sig, target_context)
+            if found is not None:
+                del self._started[arguments_of(sig)]
+                for watch in watchers:
+                    watch(None)
         return found
+
+    def file_name(self, sig: Any, target_context: Any) -> str | None:
+        """Return the name of the file of a signature, None if it cannot be cached."""
+        return None if self.cache_path is None else self._entry(sig, target_context.codegen())[0].name
+
+    def _loaded(self, ways: tuple[Callable[[Any, Any], Any], ...], sig: Any, target_context: Any) -> Any:
+        """Return what the first way finds that finds anything, None if none does; log faults."""
+        if self._sources is None:
+            return None
+        for load in ways:
+            try:
+                target_context.refresh()
+                found = load(sig, target_context)
+            except UntrustedError as error:
+                _warn_of(error, "kernels are compiled again, and replace such files where that is possible")
+            except Exception as error:  # any fault of a file is mended by compiling again
+                _warn_once("they cannot be read", error)
+            else:
+                if found is not None:
+                    return found
+        return None
 
     def save_overload(self, sig: Any, compiled: Any) -> None:
         """Write the compiled code of a signature."""

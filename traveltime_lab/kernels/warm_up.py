@@ -3,11 +3,12 @@ Compile kernels in advance in a second process, from a list of the signatures in
 
 Numba compiles one function at a time in a process, so that a first `traveltime-lab demo` uses one core only. The list
 ``signatures.txt`` contains the signatures that the searches of this package use, in the order of their first use.
-`start_helper` starts another process that compiles them from the end of the list, while this process compiles them as
-they are called, from its beginning; they share the cache on disk, see `traveltime_lab.kernels.cache`. Signatures
-that are not in the list are compiled when they are called, and those that do not match their kernel any more are
-skipped, so the list never changes results. A test compares it with the signatures that are compiled;
-``python tests/kernels/record.py`` writes it.
+`start_helper` starts another process that compiles those that take longest, and then the others from the end of the
+list, while this process compiles them as they are called, from its beginning; they share the cache on disk, see
+`traveltime_lab.kernels.cache`. Each announces what it begins, so that no kernel is compiled twice. Signatures that are
+not in the list are compiled when they are called, and those that do not match their kernel any more are skipped, so the
+list never changes results. A test compares it with the signatures that are compiled; ``python tests/kernels/record.py``
+writes it.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ import re
 import subprocess
 import sys
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from numba import types
 
-from traveltime_lab.kernels.cache import is_kept
+from traveltime_lab.kernels.cache import file_name, is_kept, others
 from traveltime_lab.settings import settings
 
 logger = logging.getLogger(__name__)
@@ -36,6 +37,13 @@ _LIST = Path(__file__).with_name("signatures.txt")
 _ROOT = "traveltime_lab.kernels."
 #: A named tuple in a line, with its module.
 _NAMED = re.compile(r"([a-z_][\w.]*)\.[A-Z]\w*\(")
+#: Modules whose kernels take longest. Those of ``street`` share most of their parts, which each process compiles for
+#: itself, so one process compiles all of them.
+_LONGEST = (
+    "street.nearest.", "street.ties.", "street.nearest_raster.", "street.raster_barriers.", "raster.contours.",
+)  # fmt: skip
+#: How long a process waits for a kernel that the other one compiles; the longest take some four seconds.
+_PATIENCE_S = 30.0
 #: Least number of missing kernels for which starting another process saves time.
 _FEW = 4
 
@@ -106,10 +114,16 @@ def _as_type(found: Any) -> Any:
     return found
 
 
-def compile_listed(sections: Iterable[str] = (), *, from_the_end: bool = False) -> None:
-    """Compile the kernels of some sections of the list, unless they are in the cache."""
-    lines = list(listed(sections))
-    for text in reversed(lines) if from_the_end else lines:
+def for_helper(lines: Iterable[str]) -> list[str]:
+    """Return lines in the order in which another process compiles them: the longest ones, then from the end."""
+    lines = list(lines)
+    first = [text for text in lines if text.startswith(_LONGEST)]
+    return [*first, *(text for text in reversed(lines) if not text.startswith(_LONGEST))]
+
+
+def compile_listed(lines: Iterable[str]) -> None:
+    """Compile the kernels of some lines of the list, unless they are in the cache."""
+    for text in lines:
         try:
             dispatcher, arguments = resolve(text)
             dispatcher.compile(arguments)
@@ -149,44 +163,104 @@ def start_helper(sections: Iterable[str] = ()) -> int:
         return missing
     path = os.pathsep.join([str(_LIST.parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])])
     try:
-        helper = subprocess.Popen(
+        process = subprocess.Popen(
             [sys.executable, "-m", __name__, *sections],
             env={**os.environ, "PYTHONPATH": path},
             stdin=subprocess.PIPE,  # which closes when this process ends, in whatever way
-            stdout=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
         )
     except OSError as error:
         logger.warning("no process to compile in: %s", error)
     else:
-        atexit.register(_stop, helper)
+        helper = _Helper(process)
+        others.append(helper.has_written)
+        atexit.register(helper.stop)
         # Until it is waited for, a process that has ended is in the table of processes, however long this one runs.
-        threading.Thread(target=_wait_for, args=[helper], daemon=True, name="traveltime_lab helper").start()
+        threading.Thread(target=helper.listen, daemon=True, name="traveltime_lab helper").start()
     return missing
 
 
-def _wait_for(helper: subprocess.Popen[bytes]) -> None:
-    """Wait until the helper has ended, and release its resources."""
-    helper.wait()
-    if helper.stdin is not None:
-        helper.stdin.close()
+class _Helper:
+    """
+    Another process that compiles kernels, seen from this one.
+
+    Each announces the kernels that it begins to compile, so that no kernel is compiled twice.
+    """
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self._process = process
+        self._changed = threading.Condition()
+        self._now = ""
+
+    def has_written(self, name: str) -> bool:
+        """Announce a kernel by its file; wait if the process compiles it, and return whether it has."""
+        with contextlib.suppress(OSError, ValueError):  # it has ended
+            if self._process.stdin is not None:
+                self._process.stdin.write(name.encode() + b"\n")
+                self._process.stdin.flush()
+        with self._changed:
+            return self._now == name and self._changed.wait_for(lambda: self._now != name, _PATIENCE_S)
+
+    def listen(self) -> None:
+        """Follow what the process compiles until it has ended, and release its resources."""
+        if self._process.stdout is not None:
+            for line in self._process.stdout:
+                self._set(line.decode().strip())
+            self._set("")
+            self._process.stdout.close()
+        self._process.wait()
+        with contextlib.suppress(ValueError):
+            others.remove(self.has_written)
+        if self._process.stdin is not None:
+            with contextlib.suppress(OSError):  # what the process has not read
+                self._process.stdin.close()
+
+    def _set(self, name: str) -> None:
+        with self._changed:
+            self._now = name
+            self._changed.notify_all()
+
+    def stop(self) -> None:
+        """End the process."""
+        if self._process.poll() is None:
+            self._process.terminate()
+        self._process.wait()
+        if self._process.stdin is not None:
+            with contextlib.suppress(OSError):
+                self._process.stdin.close()
 
 
-def _stop(helper: subprocess.Popen[bytes]) -> None:
-    if helper.poll() is None:
-        helper.terminate()
-    helper.wait()
-    if helper.stdin is not None:
-        helper.stdin.close()
+if hasattr(os, "register_at_fork"):  # a fork has no thread that listens
+    os.register_at_fork(after_in_child=others.clear)
 
 
-def _end_with_the_parent() -> None:
-    """Wait until the process that has started this one has ended, and end at once."""
-    sys.stdin.buffer.read()
+def _listen_to_parent(needed: set[str]) -> None:
+    """Collect the names that the process announces that has started this one, and end together with it."""
+    for line in sys.stdin.buffer:
+        needed.add(line.decode().strip())
     os._exit(0)
 
 
+def _announce(line: str) -> None:
+    sys.stdout.write(line)
+    sys.stdout.flush()
+
+
+def _help(sections: Iterable[str], needed: Container[str], announce: Callable[[str], Any]) -> None:
+    """Compile the kernels that another process does not compile; announce the file of each, and an empty line."""
+    for text in for_helper(listed(sections)):
+        with contextlib.suppress(Exception):
+            dispatcher, arguments = resolve(text)
+            name = file_name(dispatcher, arguments)
+            if name not in needed:
+                announce(f"{name}\n")
+                dispatcher.compile(arguments)
+                announce("\n")
+
+
 if __name__ == "__main__":
-    threading.Thread(target=_end_with_the_parent, daemon=True).start()
+    needed_by_parent: set[str] = set()
+    threading.Thread(target=_listen_to_parent, args=[needed_by_parent], daemon=True).start()
     with contextlib.suppress(KeyboardInterrupt):
-        compile_listed(sys.argv[1:], from_the_end=True)
+        _help(sys.argv[1:], needed_by_parent, _announce)
