@@ -109,6 +109,7 @@ def write(call: dict[str, Any], path: Path, **others: Any) -> Path:
     return tl.write_networks(**{"progress": False, **call, "path": path, **others})
 
 
+@pytest.mark.slow
 def test_files_are_those_of_one_by_one(
     world: World, calls: dict[str, dict[str, Any]], plain: dict[str, dict[str, str]], tmp_path: Path
 ) -> None:
@@ -459,6 +460,7 @@ def test_errors_that_nobody_expects_name_their_network_too(
     assert checksums(write(calls["scenarios"], tmp_path / "n")) == plain["scenarios"]
 
 
+@pytest.mark.slow
 def test_errors_do_not_keep_networks_in_memory(
     calls: dict[str, dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -64,7 +64,10 @@ def by_timetable(network: Network, means: Any, moment: dict[str, str]) -> list[A
     return found
 
 
-@pytest.mark.parametrize("moment", [DEPARTURE, ARRIVAL], ids=["departure", "arrival"])
+@pytest.mark.parametrize(
+    "moment",
+    [pytest.param(DEPARTURE, id="departure"), pytest.param(ARRIVAL, id="arrival", marks=pytest.mark.slow)],
+)
 def test_walks_and_transfers_are_not_searched_again(
     city: tuple[Path, Path], searched: list[str], moment: dict[str, str]
 ) -> None:
@@ -84,9 +87,9 @@ def test_walks_and_transfers_are_not_searched_again(
     [
         ({"walking_time": 600}, ["_walks"]),
         ({"transfer_walking_time": 300}, ["transfers_by_pathways"]),
-        ({"walking_speed": 3.5}, WALKS_AND_TRANSFERS),
-        ({"step_free": "lenient"}, WALKS_AND_TRANSFERS),
-        ({"avoid": ("unlit",)}, WALKS_AND_TRANSFERS),
+        pytest.param({"walking_speed": 3.5}, WALKS_AND_TRANSFERS, marks=pytest.mark.slow),
+        pytest.param({"step_free": "lenient"}, WALKS_AND_TRANSFERS, marks=pytest.mark.slow),
+        pytest.param({"avoid": ("unlit",)}, WALKS_AND_TRANSFERS, marks=pytest.mark.slow),
     ],
     ids=str,
 )
@@ -132,6 +135,7 @@ def test_walks_of_a_pickle(city: tuple[Path, Path], searched: list[str]) -> None
     assert_equal(found, by_timetable(tl.load_network(city[1]), "public_transport", DEPARTURE))
 
 
+@pytest.mark.slow
 def test_walks_of_other_means(city: tuple[Path, Path], tmp_path: Path, searched: list[str]) -> None:
     """Walks to stops are not prepared where these are reached by bicycle; options are part of the name."""
     means: list[Any] = [{"type": "cycling+public_transport", "walking_time": 600, "transfer_walking_time": 120}]
