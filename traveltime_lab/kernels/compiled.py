@@ -60,7 +60,7 @@ def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     function : callable, optional
         A function at module level. If omitted, a decorator is returned.
     **options
-        Options of `numba.njit`, such as ``fastmath=True`` or ``inline="always"``.
+        Options of `numba.njit`, such as ``fastmath=True`` or ``forceinline=True``.
 
     Returns
     -------
@@ -71,7 +71,9 @@ def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     -----
     A kernel is compiled once for each combination of types, which takes most of the time of a first run. To reduce it,
     pass numbers of the same types and arrays of the same layouts everywhere; use loops in place of ``a[i:j] = b``,
-    which includes code for an error message; and use `order.ascending` in place of ``np.argsort``. Numba gives
+    which includes code for an error message, and of ``a.min()`` and ``a.max()``; use `bits.eight_bytes` in place of
+    ``a.view()`` and `order.ascending` in place of ``np.argsort``; and use ``forceinline=True`` in place of
+    ``inline="always"``, which Numba does before it infers types, for each caller again. Numba gives
     the literals ``0`` and ``True`` types of their own, for which it would compile a kernel again that another kernel
     calls with them; here they have the types of other numbers.
 
