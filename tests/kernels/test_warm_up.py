@@ -129,7 +129,7 @@ class TestText:
 
 @pytest.fixture
 def helper() -> Iterator[Callable[[str], warm_up._Helper]]:
-    """Return a function that starts a process with a program, in the place of the one that compiles."""
+    """Return a function that starts a process in the place of the one that compiles, which announces a kernel."""
     begun = []
 
     def begin(program: str) -> warm_up._Helper:
@@ -137,6 +137,10 @@ def helper() -> Iterator[Callable[[str], warm_up._Helper]]:
         other = warm_up._Helper(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE))
         begun.append(other)
         threading.Thread(target=other.listen, daemon=True).start()
+        patience = time.monotonic() + 60.0
+        while not other._now:
+            assert time.monotonic() < patience
+            time.sleep(0.01)
         return other
 
     yield begin
@@ -238,8 +242,6 @@ class TestHelper:
             "for line in sys.stdin:\n"
             "    if line == 'road.search-1.nbc\\n': print(flush=True)\n"
         )
-        while not other._now:
-            time.sleep(0.01)
         assert not other.has_written("road.search-2.nbc")
         assert other.has_written("road.search-1.nbc")
         assert not other.has_written("road.search-1.nbc"), "it is made"
@@ -249,14 +251,10 @@ class TestHelper:
     ) -> None:
         monkeypatch.setattr(warm_up, "_PATIENCE_S", 0.05)
         other = helper("print('road.search-1.nbc', flush=True)\nsys.stdin.read()")
-        while not other._now:
-            time.sleep(0.01)
         assert not other.has_written("road.search-1.nbc")
 
     def test_it_waits_no_longer_when_the_other_one_ends(self, helper: Callable[[str], warm_up._Helper]) -> None:
         other = helper("print('road.search-1.nbc', flush=True)\nsys.stdin.readline()")
-        while not other._now:
-            time.sleep(0.01)
         other.has_written("road.search-1.nbc")
         other._process.wait()
         assert not other.has_written("road.search-1.nbc") and not other._now

@@ -189,32 +189,28 @@ class _Helper:
     """
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
-        self._process = process
+        assert process.stdin is not None and process.stdout is not None
+        self._process, self._stdin, self._stdout = process, process.stdin, process.stdout
         self._changed = threading.Condition()
         self._now = ""
 
     def has_written(self, name: str) -> bool:
-        """Announce a kernel by its file; wait if the process compiles it, and return whether it has."""
+        """Announce a kernel by its file; wait while the process compiles it, and return whether it has ended that."""
         with contextlib.suppress(OSError, ValueError):  # it has ended
-            if self._process.stdin is not None:
-                self._process.stdin.write(name.encode() + b"\n")
-                self._process.stdin.flush()
+            self._stdin.write(name.encode() + b"\n")
+            self._stdin.flush()
         with self._changed:
             return self._now == name and self._changed.wait_for(lambda: self._now != name, _PATIENCE_S)
 
     def listen(self) -> None:
         """Follow what the process compiles until it has ended, and release its resources."""
-        if self._process.stdout is not None:
-            for line in self._process.stdout:
-                self._set(line.decode().strip())
-            self._set("")
-            self._process.stdout.close()
-        self._process.wait()
+        for line in self._stdout:
+            self._set(line.decode().strip())
+        self._set("")
+        self._stdout.close()
+        self._wait()
         with contextlib.suppress(ValueError):
             others.remove(self.has_written)
-        if self._process.stdin is not None:
-            with contextlib.suppress(OSError):  # what the process has not read
-                self._process.stdin.close()
 
     def _set(self, name: str) -> None:
         with self._changed:
@@ -225,10 +221,12 @@ class _Helper:
         """End the process."""
         if self._process.poll() is None:
             self._process.terminate()
+        self._wait()
+
+    def _wait(self) -> None:
         self._process.wait()
-        if self._process.stdin is not None:
-            with contextlib.suppress(OSError):
-                self._process.stdin.close()
+        with contextlib.suppress(OSError):  # what the process has not read
+            self._stdin.close()
 
 
 if hasattr(os, "register_at_fork"):  # a fork has no thread that listens

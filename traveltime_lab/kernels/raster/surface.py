@@ -11,6 +11,7 @@ import numpy as np
 from traveltime_lab.kernels.compiled import kernel
 from traveltime_lab.kernels.unreached import UNREACHED
 
+#: More than any edge.
 _LAST_EDGE = np.int32(np.iinfo(np.int32).max)
 
 
@@ -287,6 +288,15 @@ def joined_cells(edge, fraction, distance, tied, other_edge, other_fraction, oth
     return new_edge, new_fraction, new_distance, cell[:n].copy(), also[:n].copy(), place[:n].copy(), metres[:n].copy()
 
 
+@kernel
+def _range_of(edges):
+    """Return the first and the last of some edges; no edge is between these if there are none."""
+    first, last = _LAST_EDGE, np.int32(-1)
+    for edge in edges:
+        first, last = min(first, edge), max(last, edge)
+    return first, last
+
+
 # The loops over cells read local variables and call nothing: a field of a named tuple, or an array that is an argument
 # of a function called for each cell, would be counted as a reference each time, which takes several times as long. As
 # tied edges are in the order of cells, each loop reads the nearest edge of a cell and then those that are as near.
@@ -314,9 +324,7 @@ def gather(cells, window, rows, origin, values):
         cells.tied_cell, cells.tied_edge, cells.tied_fraction, cells.tied_distance,
     )  # fmt: skip
     own_edge, own_fraction, own_ahead, own_start = origin
-    first_own, last_own = _LAST_EDGE, np.int32(-1)
-    for o in range(own_edge.size):
-        first_own, last_own = min(first_own, own_edge[o]), max(last_own, own_edge[o])
+    first_own, last_own = _range_of(own_edge)
     top, left, bottom, right, to_row, to_column, blocks = window
     side, of_each, width = n_columns // blocks.shape[1], values.reshape(-1), values.shape[1]
     n_tied, tied = tied_cell.size, 0
@@ -429,9 +437,7 @@ def gather_lengths(cells, rows, origin, ahead_m, start_m, seconds_per_metre, val
         cells.tied_cell, cells.tied_edge, cells.tied_fraction, cells.tied_distance,
     )  # fmt: skip
     own_edge, own_fraction, own_ahead, own_start = origin
-    first_own, last_own = _LAST_EDGE, np.int32(-1)
-    for o in range(own_edge.size):
-        first_own, last_own = min(first_own, own_edge[o]), max(last_own, own_edge[o])
+    first_own, last_own = _range_of(own_edge)
     n_tied, tied = tied_cell.size, 0
     next_tied = tied_cell[0] if n_tied else -1
     for k in range(edge.size):
