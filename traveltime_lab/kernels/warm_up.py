@@ -225,7 +225,8 @@ class _Helper:
 
     def _wait(self) -> None:
         self._process.wait()
-        with contextlib.suppress(OSError):  # what the process has not read
+        # One thread at a time: `listen` and `stop` may end together. The error is about what the process has not read.
+        with self._changed, contextlib.suppress(OSError):
             self._stdin.close()
 
 
