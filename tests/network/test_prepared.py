@@ -104,6 +104,15 @@ def test_the_same_answers(plain: Path, ready: Path, mode: str, verify: bool) -> 
         assert_equal(answers(after, mode, moment), answers(before, mode, moment))
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", MODES)
+def test_files_do_not_depend_on_what_was_searched_before(plain: Path, ready: Path, tmp_path: Path, mode: str) -> None:
+    network = tl.load_network(plain)
+    for moment in EVERY_MOMENT:
+        answers(network, mode, moment)
+    assert network.prepare(*MODES).save(tmp_path / "after.network").read_bytes() == ready.read_bytes()
+
+
 @pytest.mark.usefixtures("nothing_is_made")
 @pytest.mark.parametrize("mode", MODES)
 def test_nothing_is_made_again(ready: Path, mode: str) -> None:

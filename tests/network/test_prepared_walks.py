@@ -135,6 +135,28 @@ def test_walks_of_a_pickle(city: tuple[Path, Path], searched: list[str]) -> None
     assert_equal(found, by_timetable(tl.load_network(city[1]), "public_transport", DEPARTURE))
 
 
+@pytest.mark.parametrize(
+    "moments",
+    [
+        pytest.param([DEPARTURE], marks=pytest.mark.slow),
+        [ARRIVAL],
+        pytest.param([ARRIVAL, DEPARTURE], marks=pytest.mark.slow),
+    ],
+    ids=["departure", "arrival", "both"],
+)
+def test_files_do_not_depend_on_what_was_searched_before(
+    city: tuple[Path, Path], tmp_path: Path, moments: list[dict[str, str]]
+) -> None:
+    network = tl.load_network(city[0])
+    ends = points(network, 40, 1), points(network, 3, 2)
+    for moment in moments:
+        for pair in (ends, ends[::-1]):
+            tl.time_filter(network, *pair, travel_time=2400, transportation="public_transport", **moment)
+        tl.time_map(network, ends[1], travel_time=900, transportation="walking", **moment)
+    found = network.prepare("public_transport").save(tmp_path / "after.network")
+    assert found.read_bytes() == city[1].read_bytes()
+
+
 @pytest.mark.slow
 def test_walks_of_other_means(city: tuple[Path, Path], tmp_path: Path, searched: list[str]) -> None:
     """Walks to stops are not prepared where these are reached by bicycle; options are part of the name."""

@@ -30,6 +30,7 @@ from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.surfaces import field
 from traveltime_lab.transit import stop_links
 from traveltime_lab.transit.layer import TransitLayer
+from traveltime_lab.transit.walks import Walks
 
 logger = logging.getLogger(__name__)
 
@@ -185,7 +186,21 @@ def prepare(
                 for _ in _walked(streets, transit, transportation):
                     keep()
     made = {(use.kind, id(use.owner), use.key): use for use in uses if use.kind in _NAMES}
-    return Prepared(tuple(dict.fromkeys(map(in_words, transportations))), tuple(sorted_by_owner(made.values())))
+    values = sorted_by_owner(_in_one_form(made.values()))
+    return Prepared(tuple(dict.fromkeys(map(in_words, transportations))), tuple(values))
+
+
+def _in_one_form(uses: Iterable[Use]) -> Iterator[Use]:
+    """Yield values in the form that they have if nothing was searched before, so that files have the same bytes."""
+    leaving: dict[tuple[Any, ...], Walks] = {}
+    for kind, owner, key, value in uses:
+        form = value
+        if kind is stop_links.WALKS:
+            assert isinstance(key, tuple)
+            *others, is_leaving = key
+            side = id(owner), *others
+            form = leaving.setdefault(side, value.alone()) if is_leaving else value.beside(leaving[side])
+        yield Use(kind, owner, key, form)
 
 
 def sorted_by_owner(uses: Iterable[Use]) -> list[Use]:

@@ -177,10 +177,10 @@ class Derived(Generic[K, V]):
 
     def _of(self, owner: Owner, key: K, make: Callable[[], V]) -> V:
         memo = owner.memo
-        if (self, key) in memo.pinned:
-            pinned: V = memo.pinned[self, key]
-            return pinned
         with memo.lock:
+            if (self, key) in memo.pinned:
+                pinned: V = memo.pinned[self, key]
+                return pinned
             entries = memo.entries.setdefault(self, OrderedDict())
             entry = entries.setdefault(key, _Entry())
             entries.move_to_end(key)
@@ -192,6 +192,8 @@ class Derived(Generic[K, V]):
                 entry.is_made = True
                 kept = self.kept(owner) if callable(self.kept) else self.kept
                 with memo.lock:
+                    # Another thread may have pinned it meanwhile, and all must have the same object.
+                    entry.value = memo.pinned.get((self, key), entry.value)
                     made = [each for each in entries if entries[each].is_made]
                     for each in made[:-kept]:
                         del entries[each]
@@ -220,4 +222,7 @@ class Derived(Generic[K, V]):
         """
         with owner.memo.lock:
             owner.memo.pinned[self, key] = value
-            owner.memo.entries.get(self, OrderedDict()).pop(key, None)
+            entry = owner.memo.entries.get(self, OrderedDict()).get(key)
+            # Not deleted, because owners that share it have not pinned it.
+            if entry is not None and entry.is_made:
+                entry.value = value

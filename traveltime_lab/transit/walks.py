@@ -115,9 +115,11 @@ class Walks:
 
     def beside(self, other: Walks) -> Walks:
         """Return these walks, as differences from those of the opposite direction if that takes less memory."""
-        rows, theirs = self.rows, other.rows
-        if rows.more_cm.dtype != theirs.more_cm.dtype or rows.indptr.size != theirs.indptr.size:
+        if self.other is other:
             return self
+        rows, theirs = self._whole, other.rows
+        if rows.more_cm.dtype != theirs.more_cm.dtype or rows.indptr.size != theirs.indptr.size:
+            return self.alone()
         ends = [(first, min(first + _AT_ONCE, self.n_states)) for first in range(0, self.n_states, _AT_ONCE)]
         differ = np.concatenate(
             [np.zeros(0, np.bool_), *(_differ(take_rows(rows, *part), take_rows(theirs, *part)) for part in ends)]
@@ -125,9 +127,13 @@ class Walks:
         states = np.flatnonzero(differ).astype(np.int32)
         indptr, at = chosen_rows(rows.indptr, states)
         if 2 * at.size > rows.ms.size:
-            return self
+            return self.alone()
         changed = WalkRows._make([indptr, *(values[at] for values in rows[1:])])
         return replace(self, rows=changed, states=states, other=other)
+
+    def alone(self) -> Walks:
+        """Return these walks with the rows of all states."""
+        return self if self.other is None else replace(self, rows=self._whole, states=self.states[:0], other=None)
 
     @cached_property
     def _whole(self) -> WalkRows:
