@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +22,12 @@ if TYPE_CHECKING:
 hypothesis.settings.register_profile("same-examples", deadline=None, derandomize=True, database=None)
 hypothesis.settings.register_profile("new-examples", deadline=None, print_blob=True)
 hypothesis.settings.load_profile("same-examples")
+
+
+def pytest_runtest_teardown() -> None:
+    """Close all figures: matplotlib warns of twenty that are open, and many tests share a process."""
+    if pyplot := sys.modules.get("matplotlib.pyplot"):
+        pyplot.close("all")
 
 
 @pytest.fixture(scope="session")

@@ -26,18 +26,10 @@ from traveltime_lab.maps import scene as map_scenes
 pytestmark = pytest.mark.quick
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from traveltime_lab.network.network import Network
 
 mpl.use("agg")
 FEET = {"transportation": "walking", "level_of_detail": "low"}
-
-
-@pytest.fixture(autouse=True)
-def close_figures() -> Iterator[None]:
-    yield
-    pyplot.close("all")
 
 
 def rings(network: Network, places: Any, *limits: int) -> gpd.GeoDataFrame:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import geopandas as gpd
@@ -13,12 +12,6 @@ import shapely
 import traveltime_lab as tl
 
 pyplot = pytest.importorskip("matplotlib.pyplot")
-
-
-@pytest.fixture(autouse=True)
-def closed() -> Iterator[None]:
-    yield
-    pyplot.close("all")
 
 
 def squares(network: tl.Network, values: list[float], **columns: Any) -> gpd.GeoDataFrame:

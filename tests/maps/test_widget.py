@@ -318,7 +318,7 @@ def test_code_computes_what_is_shown(street: Network, made: tl.TravelTimeMap) ->
             # Places are written to the centimetre, which can move a cell that is reached at the last moment.
             told, shown = told.to_crs(street.crs), shown.to_crs(street.crs)
             assert (told.symmetric_difference(shown).area <= 0.01 * shown.area).all()
-    mpl.pyplot.close("all")
+            mpl.pyplot.close("all")
 
 
 def test_probe_agrees_with_time_filter(street: Network, made: tl.TravelTimeMap) -> None:

@@ -127,9 +127,6 @@ def test_figure(days: tl.ObservedDays) -> None:
     titles = [ax.get_title(loc="left") for ax in figure.axes]
     assert titles[0] == "Trips by service date"
     assert titles[1].startswith("Median delay by route and hour")
-    from matplotlib import pyplot
-
-    pyplot.close(figure)
 
 
 @pytest.mark.slow

@@ -295,7 +295,7 @@ def test_rides_that_are_too_fast(tmp_path: Path) -> None:
 
 
 def test_figure(odd: tl.Network) -> None:
-    pyplot = pytest.importorskip("matplotlib.pyplot")
+    pytest.importorskip("matplotlib.pyplot")
     report = odd.report()
     figure = report.plot(on="2026-01-17")
     strip, map_ = (part.axes[0] for part in figure.subfigs)
@@ -311,17 +311,15 @@ def test_figure(odd: tl.Network) -> None:
     assert any(text.startswith(f"islands walking: {islands['walking'].sum()} edges") for text in words)
     with pytest.raises(tl.InputError, match="week must be a date"):
         report.plot(week="soon")
-    pyplot.close("all")
 
 
 def test_figure_without_a_timetable() -> None:
-    pyplot = pytest.importorskip("matplotlib.pyplot")
+    pytest.importorskip("matplotlib.pyplot")
     report = tl.build_network(tables({0: (0, 0), 1: (1000, 0)}, [(0, 1, ON_FOOT)]), timezone="UTC").report()
     figure = report.plot()
     assert not any(ax.images for ax in figure.axes)
     with pytest.raises(tl.InputError, match="needs a timetable"):
         report.plot(on="2026-01-17")
-    pyplot.close("all")
 
 
 def test_names_in_html_are_escaped(tmp_path: Path) -> None:
