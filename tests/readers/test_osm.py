@@ -21,8 +21,8 @@ from tests.support.osm_files import Relation, Way, osm_xml
 from traveltime_lab import crs
 from traveltime_lab.crs import segment_lengths_m
 from traveltime_lab.errors import DataError, MissingFileError
+from traveltime_lab.readers.osm import extract, places
 from traveltime_lab.readers.osm import nodes as nodes_module
-from traveltime_lab.readers.osm import places
 from traveltime_lab.readers.osm.edges import split_at_junctions, unbroken_runs
 from traveltime_lab.readers.osm.extract import Ways
 from traveltime_lab.readers.osm.nodes import NodePositions
@@ -33,6 +33,12 @@ pytestmark = pytest.mark.quick
 
 # Nodes 1 to 9 on a grid with steps of 0.001 degrees, numbered like a telephone, 1 in the north-west.
 GRID = {3 * row + column + 1: (column * 0.001, 0.002 - row * 0.001) for row in range(3) for column in range(3)}
+
+
+@pytest.fixture(autouse=True)
+def read_as_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read nodes as those of large files, with the index of libosmium; other tests have small files."""
+    monkeypatch.setattr(extract, "_SMALL", 0)
 
 
 @pytest.fixture

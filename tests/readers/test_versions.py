@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from tests.support.combinations import combined
 from tests.support.osm_files import Item, items_xml, last_versions
 from traveltime_lab.errors import DataError
-from traveltime_lab.readers.osm import versions
+from traveltime_lab.readers.osm import extract, versions
 from traveltime_lab.readers.osm.features import read_features
 from traveltime_lab.readers.osm.streets import read_osm
 from traveltime_lab.streets.tables import StreetTables
@@ -55,6 +55,15 @@ RELATIONS = [
     Item("relation", 63, "w49@outer", tags="type=multipolygon highway=pedestrian area=yes"),
 ]
 TOWN = [*NODES, *WAYS, *RELATIONS]
+SMALL = extract._SMALL
+
+
+@pytest.fixture(autouse=True)
+def read_as_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read nodes as those of large files, with the index of libosmium; other tests have small files."""
+    monkeypatch.setattr(extract, "_SMALL", 0)
+
+
 #: One of each kind of object that a reader uses, and a version of it that means something else.
 OBJECTS = {
     "node of a street": (NODES[3], {"lng": 0.0035}),
@@ -266,6 +275,35 @@ def test_any_mix_equals_the_slow_twin(tmp_path_factory: pytest.TempPathFactory, 
         assert "no usable streets" in str(error)
         return
     assert facts(path) == found
+    assert as_small(path) == found
+
+
+def as_small(path: Path) -> list[Any]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(extract, "_SMALL", SMALL)
+        return facts(path)
+
+
+@pytest.mark.parametrize("ending", [".osm", ".pbf"])
+def test_small_files_are_read_alike(tmp_path: Path, ending: str) -> None:
+    odd = [
+        Item("node", 100, lng=200.0, lat=95.0),
+        Item("node", 101, lng=-180.0, lat=-90.0),
+        Item("node", -5, lng=0.0005, lat=0.0005),
+        Item("node", 0, lng=0.0005, lat=0.0015),
+        Item("way", 110, "1 100 2 999 0 -5", tags="highway=path"),
+        Item("way", 111, "0 7", tags="highway=path"),
+    ]
+    for items in ([*TOWN, *odd[:4], odd[5]], [*TOWN, *odd], [*odd[2:], *reversed(TOWN)], [*TOWN, *odd[:2] * 2]):
+        path = write(tmp_path / f"town{ending}", items)
+        assert as_small(path) == facts(path)
+        with pytest.MonkeyPatch.context() as patch:
+            as_large = read_osm(path).report["nodes_in_file"]
+            patch.setattr(extract, "_SMALL", SMALL)
+            assert read_osm(path).report["nodes_in_file"] == as_large
+    no_position = items_xml(TOWN).replace(b"</osm>", b'<node id="120" version="1"/></osm>')
+    (tmp_path / "none.osm").write_bytes(no_position)
+    assert as_small(tmp_path / "none.osm") == facts(tmp_path / "none.osm")
 
 
 def test_new_objects_of_editors(tmp_path: Path) -> None:

@@ -119,7 +119,7 @@ def places_frame(columns: Mapping[str, Any]) -> pd.DataFrame:
     ValueError
         If columns have different lengths, a text column holds other values, or coordinates are not finite.
     """
-    frame = {}
+    frame: dict[str, Any] = {}
     for name, dtype in PLACE_DTYPES.items():
         values = columns.get(name, ())
         if dtype == "string":
@@ -127,13 +127,13 @@ def places_frame(columns: Mapping[str, Any]) -> pd.DataFrame:
             if texts.type != pa.large_string() or texts.null_count:
                 msg = f"column places.{name} must contain strings"
                 raise ValueError(msg)
-            frame[name] = pd.Series(pd.arrays.ArrowExtensionArray(texts))
+            frame[name] = pd.arrays.ArrowExtensionArray(texts)
         else:
-            frame[name] = pd.Series(np.asarray(values, dtype=dtype))
-            if not np.isfinite(frame[name].to_numpy()).all():
+            frame[name] = np.asarray(values, dtype=dtype)
+            if not np.isfinite(frame[name]).all():
                 msg = f"column places.{name} contains values that are not finite"
                 raise ValueError(msg)
-    lengths = {len(series) for series in frame.values()}
+    lengths = {len(array) for array in frame.values()}
     if len(lengths) > 1:
         msg = f"the columns of places have {min(lengths)} to {max(lengths)} values"
         raise ValueError(msg)

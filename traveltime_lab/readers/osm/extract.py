@@ -41,6 +41,9 @@ Result = TypeVar("Result")
 _OBJECTS = osmium.osm.NODE | osmium.osm.WAY | osmium.osm.RELATION
 _DELETED = " dD "  # tags have no spaces in OPL
 _REFS_PER_CHUNK = 500_000
+#: Largest file in bytes whose nodes are read from text: the index of libosmium has room for a million nodes from the
+#: beginning, which takes longer to fill than all else of a small file.
+_SMALL = 1 << 15
 #: libosmium's filter of ids has bits for ranges of ids of this size, in blocks of this number of bytes, and 8 bytes for
 #: each range up to the highest. The most that it may take, besides a multiple of the size of the file.
 _IDS_SHIFT, _RANGE_BYTES, _FILTER_BYTES, _FILTER_SHARE = 25, 1 << 22, 1 << 26, 16
@@ -162,6 +165,8 @@ class OsmFile:
         """Return path and format of a file with each object once; keep the positions of nodes if it is the user's."""
         if len(self.parts) > 1:
             return self._rewrite()
+        if self._is_small:
+            return self._readable(is_fine=self._order(_OBJECTS).is_unique)
         others = osmium.filter.EntityFilter(osmium.osm.WAY | osmium.osm.RELATION)
 
         def read(positions: Any) -> versions.Order:
@@ -174,6 +179,10 @@ class OsmFile:
         if not self._is_rewritten:
             self._locations = locations
         return found
+
+    @property
+    def _is_small(self) -> bool:
+        return sum(part.size for part in self.parts) <= _SMALL
 
     def _order(self, entities: Any, *handlers: Any) -> versions.Order:
         """Return the order of the objects that pass all filters."""
@@ -314,6 +323,9 @@ class OsmFile:
             if not self._is_rewritten and not self._order(osmium.osm.NODE).is_unique:
                 self._current = self._rewrite()
             table = self._written_locations()
+        elif self._is_small:
+            table = self._written_locations()
+            table = table[table["id"] >= 0]
         else:
             table = self._indexed_locations() if self._locations is None else self._locations
         self._locations = None
