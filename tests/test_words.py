@@ -109,13 +109,14 @@ def files() -> list[Path]:
 
 def test_words_are_those_of_the_field() -> None:
     known, wrong = files(), []
+    rules = [(re.compile(rule, re.IGNORECASE), better) for rule, better in RULES.items()]
     assert set(KEPT) <= {path.relative_to(ROOT).as_posix() for path in known}
     for path in known:
         faults = [
             f"{path.relative_to(ROOT)}:{number}: {found[0]!r}: write {better}, in {line.strip()!r}"
             for number, line in texts(path)
-            for rule, better in RULES.items()
-            for found in re.finditer(rule, line, re.IGNORECASE)
+            for rule, better in rules
+            for found in rule.finditer(line)
         ]
         if len(faults) != (kept := KEPT.get(path.relative_to(ROOT).as_posix(), 0)):
             wrong += [f"{path.relative_to(ROOT)} has {len(faults)} faults, of which {kept} are kept:", *faults]

@@ -94,6 +94,7 @@ def test_notebooks(path: Path) -> None:
         assert not too_long(lines)
 
 
+@pytest.mark.slow
 def test_docstrings() -> None:
     found = 0
     for path in sorted((ROOT / "traveltime_lab").rglob("*.py")):

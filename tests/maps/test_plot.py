@@ -267,6 +267,7 @@ def test_schemes_of_few_values(helsinki: Network, values: list[float]) -> None:
     tl.plot(helsinki, points=dots(helsinki, values), column="value", scheme="quantiles", street_names=False)
 
 
+@pytest.mark.slow
 def test_wrong_colours(helsinki: Network, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: dict[str, Any] = {"points": dots(helsinki, [1.0, 2.0]), "column": "value"}
     for wrong, words in (

@@ -64,10 +64,8 @@ def by_timetable(network: Network, means: Any, moment: dict[str, str]) -> list[A
     return found
 
 
-@pytest.mark.parametrize(
-    "moment",
-    [pytest.param(DEPARTURE, id="departure"), pytest.param(ARRIVAL, id="arrival", marks=pytest.mark.slow)],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("moment", [DEPARTURE, ARRIVAL], ids=["departure", "arrival"])
 def test_walks_and_transfers_are_not_searched_again(
     city: tuple[Path, Path], searched: list[str], moment: dict[str, str]
 ) -> None:
@@ -86,7 +84,7 @@ def test_walks_and_transfers_are_not_searched_again(
     ("options", "expected"),
     [
         ({"walking_time": 600}, ["_walks"]),
-        ({"transfer_walking_time": 300}, ["transfers_by_pathways"]),
+        pytest.param({"transfer_walking_time": 300}, ["transfers_by_pathways"], marks=pytest.mark.slow),
         pytest.param({"walking_speed": 3.5}, WALKS_AND_TRANSFERS, marks=pytest.mark.slow),
         pytest.param({"step_free": "lenient"}, WALKS_AND_TRANSFERS, marks=pytest.mark.slow),
         pytest.param({"avoid": ("unlit",)}, WALKS_AND_TRANSFERS, marks=pytest.mark.slow),

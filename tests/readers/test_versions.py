@@ -284,7 +284,7 @@ def as_small(path: Path) -> list[Any]:
         return facts(path)
 
 
-@pytest.mark.parametrize("ending", [".osm", ".pbf"])
+@pytest.mark.parametrize("ending", [".osm", pytest.param(".pbf", marks=pytest.mark.slow)])
 def test_small_files_are_read_alike(tmp_path: Path, ending: str) -> None:
     odd = [
         Item("node", 100, lng=200.0, lat=95.0),

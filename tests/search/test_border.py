@@ -375,6 +375,7 @@ def test_flags_of_trips_are_the_same_by_every_way(town: Path, tmp_path: Path) ->
         assert same["reaches_border"].notna().all()
 
 
+@pytest.mark.slow
 def test_pairs_are_flagged_on_request(town: Path) -> None:
     part = built(town, (*place(5.5, 5.5), *place(20.5, 20.5)), has_buses=True)
     places, more = [place(6, 6), place(17, 15)], ["travel_time", "reaches_border"]

@@ -67,7 +67,10 @@ def places(porto_alegre: tl.Network) -> gpd.GeoDataFrame:
     return frame.assign(beds=np.arange(1.0, 7.0))
 
 
-@pytest.mark.parametrize("name", sorted(functions()))
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.slow) if name == "reliability_map" else name for name in sorted(functions())],
+)
 def test_answers_are_those_of_the_table(
     porto_alegre: tl.Network, places: gpd.GeoDataFrame, tmp_path: Path, name: str
 ) -> None:

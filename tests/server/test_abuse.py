@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import errno
 import http.client
@@ -523,10 +524,11 @@ def test_no_more_descriptors(
         return right(self)
 
     monkeypatch.setattr(socket.socket, "accept", accept)
+    monkeypatch.setattr(asyncio.constants, "ACCEPT_RETRY_DELAY", 0.1)  # of a second
     with serve(tiny) as url:
         is_short.set()
         waiting = sent(url, REQUEST)
-        time.sleep(1.5)
+        time.sleep(0.5)
         is_short.clear()
         assert answer(waiting)[0] == 200
     told = messages(caplog, logging.WARNING)

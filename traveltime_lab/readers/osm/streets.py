@@ -265,7 +265,6 @@ class _Streets:
 
     def uses_table(self) -> pd.DataFrame:
         columns = zip(*self.uses, strict=True)
-        # Arrays: many series would be aligned to each other.
         return pd.DataFrame(
             {
                 column: pd.Series(values, dtype=dtype) if dtype == "object" else np.array(values, dtype)
