@@ -86,8 +86,8 @@ class Trial:
         ("hidden", "seed 3: refused for want of memory: too large"),
         ("silent", "seed 3: an error without words"),
         ("crash", "seed 3: the process ended, SIGSEGV"),
-        ("hang", "seed 3: the process ended, more than 1 s of processor time"),
-        ("wait", "seed 3: the process ended, waits for 1 s"),
+        pytest.param("hang", "seed 3: the process ended, more than 1 s of processor time", marks=pytest.mark.slow),
+        pytest.param("wait", "seed 3: the process ended, waits for 1 s", marks=pytest.mark.slow),
         ("exit", "seed 3: SystemExit: 5"),
     ],
 )

@@ -82,6 +82,7 @@ def answers(network: Network, places: gpd.GeoDataFrame) -> dict[str, pd.DataFram
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_every_search_has_a_receipt_that_gives_the_same_answer(
     town: Network, places: gpd.GeoDataFrame, tmp_path: Path
 ) -> None:

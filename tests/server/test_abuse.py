@@ -118,6 +118,7 @@ def deaf(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
     state["go"].set()
 
 
+@pytest.mark.slow
 def test_a_slot_is_free_when_its_thread_is(tiny: tl.Network, deaf: dict[str, Any]) -> None:
     """Requests that their clients gave up, or that took too long, hold their slots until they are out of the way."""
     with served(tiny, workers=2, timeout_s=0.5) as url:
@@ -422,6 +423,7 @@ def test_stopping_waits_for_no_body(tiny: tl.Network) -> None:
     assert rest(silent) == rest(begun) == b""
 
 
+@pytest.mark.slow
 def test_idle_connections_are_closed(tiny: tl.Network) -> None:
     with serve(tiny, idle_s=0.5) as url:
         started = time.monotonic()
@@ -436,6 +438,7 @@ def test_idle_connections_are_closed(tiny: tl.Network) -> None:
         assert 0.4 < time.monotonic() - started < 5.0
 
 
+@pytest.mark.slow
 def test_headers_have_a_time_however_often_they_come(tiny: tl.Network) -> None:
     with serve(tiny, idle_s=0.5) as url:
         started = time.monotonic()
@@ -448,6 +451,7 @@ def test_headers_have_a_time_however_often_they_come(tiny: tl.Network) -> None:
         assert time.monotonic() - started < 6.0
 
 
+@pytest.mark.slow
 def test_bodies_that_stop_coming(tiny: tl.Network) -> None:
     with serve(tiny, idle_s=0.4) as url:
         started = time.monotonic()
@@ -463,6 +467,7 @@ def test_bodies_that_stop_coming(tiny: tl.Network) -> None:
         assert rest(connection).startswith(b"HTTP/1.1 200 ")
 
 
+@pytest.mark.slow
 def test_a_body_after_its_answer_is_not_waited_for(tiny: tl.Network) -> None:
     with serve(tiny, idle_s=0.4) as url:
         started = time.monotonic()
@@ -475,6 +480,7 @@ def test_a_body_after_its_answer_is_not_waited_for(tiny: tl.Network) -> None:
         connection.close()
 
 
+@pytest.mark.slow
 def test_clients_that_do_not_read(tiny: tl.Network, monkeypatch: pytest.MonkeyPatch) -> None:
     """An answer that nobody takes is thrown away, and stopping does not wait for it."""
     from traveltime_lab.server.endpoints import maps
@@ -493,6 +499,7 @@ def test_clients_that_do_not_read(tiny: tl.Network, monkeypatch: pytest.MonkeyPa
 # Connections ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_too_many_connections(tiny: tl.Network, caplog: pytest.LogCaptureFixture) -> None:
     with serve(tiny, connections=3) as url:
         held = [raw(url) for _ in range(3)]
@@ -512,6 +519,7 @@ def test_too_many_connections(tiny: tl.Network, caplog: pytest.LogCaptureFixture
     assert len(told) == 1 and "turned away" in told[0]
 
 
+@pytest.mark.slow
 def test_no_more_descriptors(
     tiny: tl.Network, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -545,6 +553,7 @@ def test_connections_leave_descriptors_for_files(monkeypatch: pytest.MonkeyPatch
     assert listening.most_connections(500) == 500
 
 
+@pytest.mark.slow
 def test_bodies_have_room_for_some(tiny: tl.Network) -> None:
     """Half-sent bodies cannot fill the memory: ten of the largest are held, further ones refused."""
     with served(tiny, body_limit=1000, idle_s=20.0) as url:

@@ -823,6 +823,7 @@ def test_a_web_page_is_no_message(planned: tl.Network, agency: Agency) -> None:
 # Running --------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_answers_change_while_it_runs(planned: tl.Network, agency: Agency, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live_readers, "FETCH_S", 0.5)
     monkeypatch.setattr(live, "LEAST_EVERY_S", 0.0)

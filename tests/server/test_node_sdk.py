@@ -75,6 +75,7 @@ def test_every_method_answers(told: dict[str, Any]) -> None:
         assert ("error" in told["results"][name]) == name.startswith("error."), told["results"][name]
 
 
+@pytest.mark.slow
 def test_matrices(answers: dict[str, Any]) -> None:
     (result,) = answers["timeFilter"]["results"]
     assert [location["id"] for location in result["locations"]] == ["p1", "p2"]
