@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import replace
 from zoneinfo import ZoneInfo
 
 import pandas as pd
 import pytest
 import shapely
+from hypothesis import given
+from hypothesis import strategies as st
 
 from traveltime_lab.itinerary import Leg, Ride, Route, StopCall, timed
 
@@ -31,6 +34,18 @@ def ride(minute: int, *, stays_seated: bool = False) -> Leg:
 
 
 ROUTE = timed((WALK, ride(10), ride(20, stays_seated=True), WALK), EIGHT, is_arrival=False, fares=None)
+
+
+@given(st.lists(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 25)), min_size=2, max_size=5), max_size=4))
+def test_points_are_no_further_apart_than_rounding(legs: list[list[tuple[int, int]]]) -> None:
+    """The line of a route has the points of its legs, without those that are the last one, up to rounding."""
+    lines = [shapely.LineString([(x, y * 1e-10) for x, y in points]) for points in legs]
+    expected: list[tuple[float, float]] = []
+    for point in [point for line in lines for point in line.coords]:
+        if not expected or max(abs(a - b) for a, b in zip(point, expected[-1], strict=True)) > 1e-9:
+            expected.append(point)
+    found = Route(tuple(replace(WALK, geometry=line) for line in lines)).geometry
+    assert list(found.coords) == (expected * 2 if len(expected) == 1 else expected)
 
 
 def test_one_line() -> None:

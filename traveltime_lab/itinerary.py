@@ -9,12 +9,12 @@ and distances (whole centimetres) add up to those of the route. `Route.parts` is
 from __future__ import annotations
 
 import datetime as dt
-import itertools
 from dataclasses import dataclass, field, replace
 from html import escape
 from typing import Any, Literal
 
 import geopandas as gpd
+import numpy as np
 import pandas as pd
 import shapely
 
@@ -381,11 +381,19 @@ class Route:
     @property
     def geometry(self) -> shapely.LineString:
         """Line of the whole route in EPSG:4326; empty if it has no legs."""
-        coordinates: list[tuple[float, float]] = []
-        for x, y in itertools.chain.from_iterable(leg.geometry.coords for leg in self.legs):
-            # Legs meet up to rounding; 1e-9 degrees are 0.1 mm.
+        every = shapely.get_coordinates([leg.geometry for leg in self.legs])
+        # Legs meet up to rounding; 1e-9 degrees are 0.1 mm.
+        is_new = np.ones(len(every), np.bool_)
+        is_new[1:] = (np.abs(np.diff(every, axis=0)) > 1e-9).any(axis=1)
+        kept = every[is_new]
+        are_apart = bool((np.abs(np.diff(kept, axis=0)) > 1e-9).any(axis=1).all())
+        if len(kept) > 1 and are_apart and (is_new[1:] | is_new[:-1]).all():
+            return shapely.LineString(kept)
+        # Many points within rounding: each is compared with the last that was kept.
+        coordinates: list[list[float]] = []
+        for x, y in every.tolist():
             if not coordinates or max(abs(x - coordinates[-1][0]), abs(y - coordinates[-1][1])) > 1e-9:
-                coordinates.append((x, y))
+                coordinates.append([x, y])
         if len(coordinates) == 1:
             coordinates *= 2
         return shapely.LineString(coordinates)

@@ -22,7 +22,14 @@ from traveltime_lab.search.query import ask
 from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets import matrix
 from traveltime_lab.streets.pairs import Pairs
-from traveltime_lab.streets.paths import line_of, part_of_line, paths, route_lines
+from traveltime_lab.streets.paths import (
+    line_of,
+    lines_between,
+    part_of_line,
+    parts_of_lines,
+    paths,
+    route_lines,
+)
 from traveltime_lab.streets.pieces import Piece
 from traveltime_lab.streets.topology import bearings
 
@@ -123,6 +130,30 @@ def test_parts_of_lines_are_short_anywhere(lng0: float) -> None:
         assert np.ptp(found[:, 0]) < 0.003
         assert line_length_m(*found.T) == pytest.approx(metres, abs=0.01)
         assert (np.diff(found[:, 0]) > 0).all() == (piece.directed == 0)
+
+
+@quick
+@given(st.lists(st.tuples(st.integers(0, 3), st.floats(0, 1), st.floats(0, 1)), max_size=6), st.booleans())
+def test_lines_of_pieces_are_those_of_each(drawn: list[tuple[int, float, float]], across_180: bool) -> None:
+    town = tables(NODES, BENT, frame=LocalFrame(179.9995 if across_180 else 0.5, 0.5))
+    pieces = [Piece(directed, min(ends), max(ends), 0) for directed, *ends in drawn]
+    pieces += [Piece(piece.directed, 0.0, 1.0, 0) for piece in pieces]
+    found, indptr = parts_of_lines(town, pieces)
+    lines = [part_of_line(town, piece) for piece in pieces]
+    np.testing.assert_array_equal(indptr, np.cumsum([0, *map(len, lines)]))
+    np.testing.assert_array_equal(found, np.concatenate([np.empty((0, 2)), *lines]))
+
+
+@quick
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 1)), min_size=1, max_size=9), st.data())
+def test_lines_of_ranges_are_those_of_each(points: list[tuple[int, int]], data: st.DataObject) -> None:
+    """With points that repeat, up to rounding or exactly, and ranges of one point."""
+    coordinates = np.array(points) * [1.0, 1e-10]
+    row = st.integers(0, len(points))
+    ranges = data.draw(st.lists(st.tuples(row, row).filter(lambda ends: ends[0] < ends[1]), min_size=1, max_size=5))
+    begins, ends = np.array(ranges, np.int64).T
+    found = [line.wkb for line in lines_between(coordinates, begins, ends)]
+    assert found == [line_of([coordinates[begin:end]]).wkb for begin, end in ranges]
 
 
 def test_lines_keep_no_joint_twice() -> None:

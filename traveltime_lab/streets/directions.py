@@ -7,10 +7,12 @@ A new step begins at a street with another name, at a turn at a junction, and at
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
+import shapely
 
 from traveltime_lab._arrays import FloatArray, Int64Array
 from traveltime_lab.itinerary import Leg, Mode, Step, Turn
@@ -20,8 +22,9 @@ from traveltime_lab.runtime.memo import Derived
 from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.layer import StreetLayer
-from traveltime_lab.streets.paths import line_of, part_of_line
+from traveltime_lab.streets.paths import line_of, lines_between, parts_of_lines
 from traveltime_lab.streets.pieces import Path, Piece
+from traveltime_lab.streets.tables import StreetTables
 
 _VERBS: Final[dict[str, str]] = {"walk": "walk", "bike": "cycle", "car": "drive"}
 _COMPASS: Final = ("north", "northeast", "east", "southeast", "south", "southwest", "west", "northwest")
@@ -48,9 +51,11 @@ _WORDS: Final[dict[Turn, str]] = {
 
 @dataclass
 class _Stretch:
-    """Pieces of one step, collected one by one."""
+    """Consecutive pieces of one step, collected one by one."""
 
-    lines: list[FloatArray]
+    #: Numbers of the first piece, and of the one after the last.
+    first: int
+    last: int
     label: int = 0
     name: str = ""
     turn: Turn | None = None
@@ -62,12 +67,72 @@ class _Stretch:
 
 @dataclass
 class _Draft:
-    """Pieces of one leg, collected one by one."""
+    """Consecutive pieces of one leg, collected one by one."""
 
     mode: Mode
     stretches: list[_Stretch] = field(default_factory=list)
     name: str = ""
     toll_cm: int = 0
+
+
+class _Way:
+    """
+    The pieces of a path, with what a stretch needs to know of each.
+
+    Attributes
+    ----------
+    pieces : list of Piece
+    coordinates, indptr : arrays
+        Lines of the pieces; see `traveltime_lab.streets.paths.parts_of_lines`.
+    points : list of [float, float]
+        The coordinates as plain numbers, which are faster than arrays here: lines are short.
+    uses, names : list of int, list of str
+        Row of the uses and name of the street of each piece.
+    starts, ends : list of int
+        Nodes of the edge of each piece, in the direction of travel.
+    """
+
+    def __init__(self, tables: StreetTables, pieces: list[Piece]) -> None:
+        self.pieces = pieces
+        self.coordinates, self.indptr = parts_of_lines(tables, pieces)
+        self.points: list[list[float]] = self.coordinates.tolist()
+        self._rows: list[int] = self.indptr.tolist()
+        directed = np.array([piece.directed for piece in pieces], np.int64)
+        edge, is_backward = directed // 2, directed % 2 == 1
+        self.uses: list[int] = tables.edge_use[edge].tolist()
+        self.names = [tables.names[name] for name in tables.edge_name[edge].tolist()]
+        tail, head = tables.edge_from[edge], tables.edge_to[edge]
+        self.starts: list[int] = np.where(is_backward, head, tail).tolist()
+        self.ends: list[int] = np.where(is_backward, tail, head).tolist()
+
+    def aim(self, number: int, *, at_end: bool) -> float | None:
+        """Return the bearing of the first (or last) metres of a piece; see `_aim`."""
+        first, last = self._rows[number], self._rows[number + 1]
+        return _aim(self.points[first:last], at_end=at_end)
+
+    def angle(self, number: int) -> float:
+        """Return the turning angle at the start of a piece in degrees, positive to the right; 0 if there is none."""
+        start, end = self.aim(number - 1, at_end=True), self.aim(number, at_end=False)
+        if start is None or end is None:
+            return 0.0
+        return (end - start + 540.0) % 360.0 - 180.0
+
+    def heading(self, numbers: Iterable[int], *, at_end: bool) -> float | None:
+        """Return the bearing of the first of some pieces that is not a point."""
+        aims = (self.aim(number, at_end=at_end) for number in numbers)
+        return next((aim for aim in aims if aim is not None), None)
+
+    def lines(self, stretches: list[_Stretch]) -> list[shapely.LineString]:
+        """Return the lines of stretches."""
+        return lines_between(
+            self.coordinates,
+            self.indptr[[stretch.first for stretch in stretches]],
+            self.indptr[[stretch.last for stretch in stretches]],
+        )
+
+    def part(self, first: int, last: int) -> FloatArray:
+        """Return the coordinates of consecutive pieces."""
+        return self.coordinates[self.indptr[first] : self.indptr[last]]
 
 
 #: Streets at each node, and a CSR of the open directed edges that leave each node.
@@ -92,11 +157,10 @@ class Narrator:
         self.graph = graph
         self.mode = STREET_MODES[base].leg
         t = streets.tables
-        self._names = t.names
-        self._is_ferry = t.uses["is_ferry"].to_numpy()
+        self._is_ferry: list[bool] = t.uses["is_ferry"].tolist()
         # Tolls are those of motor vehicles.
-        self._has_toll = t.uses["is_toll"].to_numpy() & STREET_MODES[base].has_traffic
-        self._is_roundabout = t.uses["is_roundabout"].to_numpy()
+        self._has_toll: list[bool] = (t.uses["is_toll"] & STREET_MODES[base].has_traffic).tolist()
+        self._is_roundabout: list[bool] = t.uses["is_roundabout"].tolist()
 
     def legs(self, path: Path, here: FloatArray, there: FloatArray) -> tuple[Leg, ...]:
         """
@@ -115,85 +179,86 @@ class Narrator:
         """
         if not path.pieces:
             return ()
-        leaving = np.array([here, part_of_line(self.streets.tables, path.pieces[0])[0]])
-        arriving = np.array([part_of_line(self.streets.tables, path.pieces[-1])[-1], there])
-        drafts = self._drafts(path.pieces)
+        way = _Way(self.streets.tables, path.pieces)
+        leaving = np.array([here, way.coordinates[0]])
+        arriving = np.array([way.coordinates[-1], there])
+        drafts = self._drafts(way)
         clock = _Clock()
         legs = []
         for n, draft in enumerate(drafts):
-            if draft.mode in ("ferry", "boarding"):
-                legs.append(_plain_leg(draft, clock))
+            first, last = draft.stretches[0].first, draft.stretches[-1].last
+            if draft.mode == "boarding":
+                legs.append(_plain_leg(draft, line_of([way.part(first, first + 1)[:1]]), clock))
                 continue
-            lines = [line for stretch in draft.stretches for line in stretch.lines]
-            steps = []
+            if draft.mode == "ferry":
+                legs.append(_plain_leg(draft, line_of([way.part(first, last)]), clock))
+                continue
+            steps, lines = [], [way.part(first, last)]
             if n == 0:
-                aims = (_aim(line, at_end=False) for line in lines)
-                heading = next((aim for aim in aims if aim is not None), None)
+                heading = way.heading(range(first, last), at_end=False)
                 steps.append(_connector(path.access, leaving, heading, clock, is_start=True))
-            steps += [self._step(stretch, clock, is_first=k == 0) for k, stretch in enumerate(draft.stretches)]
+                lines.insert(0, leaving)
+            for k, (stretch, line) in enumerate(zip(draft.stretches, way.lines(draft.stretches), strict=True)):
+                steps.append(self._step(stretch, line, clock, is_first=k == 0))
             if n == len(drafts) - 1:
-                aims = (_aim(line, at_end=True) for line in reversed(lines))
-                heading = next((aim for aim in aims if aim is not None), None)
+                heading = way.heading(reversed(range(first, last)), at_end=True)
                 steps.append(_connector(path.egress, arriving, heading, clock, is_start=False))
-            legs.append(self._leg(draft, steps))
+                lines.append(arriving)
+            legs.append(self._leg(draft, steps, line_of(lines)))
         return tuple(legs)
 
-    def _drafts(self, pieces: list[Piece]) -> list[_Draft]:
+    def _drafts(self, way: _Way) -> list[_Draft]:
         """Group pieces into legs, and the pieces of streets into stretches."""
-        t = self.streets.tables
         drafts: list[_Draft] = []
-        for piece in pieces:
-            use = t.edge_use[piece.directed // 2]
-            name = self._names[t.edge_name[piece.directed // 2]]
-            line = part_of_line(t, piece)
-            is_ferry = bool(self._is_ferry[use])
+        for number, (piece, use, name) in enumerate(zip(way.pieces, way.uses, way.names, strict=True)):
+            is_ferry = self._is_ferry[use]
             mode: Mode = "ferry" if is_ferry else self.mode
             if piece.boarding:
-                drafts.append(_Draft("boarding", [_Stretch([line[:1]], piece.boarding)], name))
+                drafts.append(_Draft("boarding", [_Stretch(number, number, piece.boarding)], name))
             if not drafts or drafts[-1].mode != mode or (is_ferry and piece.boarding):
                 drafts.append(_Draft(mode, name=name if is_ferry else ""))
             draft = drafts[-1]
             if is_ferry:
                 if not draft.stretches:
-                    draft.stretches.append(_Stretch([]))
-                draft.stretches[0].lines.append(line)
+                    draft.stretches.append(_Stretch(number, number))
+                draft.stretches[0].last = number + 1
                 draft.stretches[0].label += piece.label
                 draft.name = draft.name or name
             else:
-                draft.toll_cm += label_parts.cm(piece.label) * bool(self._has_toll[use])
-                self._add(draft.stretches, piece, line, name, is_roundabout=bool(self._is_roundabout[use]))
+                draft.toll_cm += label_parts.cm(piece.label) * self._has_toll[use]
+                self._add(draft.stretches, way, number)
         return drafts
 
-    def _add(
-        self, stretches: list[_Stretch], piece: Piece, line: FloatArray, name: str, *, is_roundabout: bool
-    ) -> None:
+    def _add(self, stretches: list[_Stretch], way: _Way, number: int) -> None:
         """Add a piece of street to the last stretch, or begin a new one."""
         now = stretches[-1] if stretches else None
-        exits = self._exits(piece) if is_roundabout else 0
+        label, name, is_roundabout = way.pieces[number].label, way.names[number], self._is_roundabout[way.uses[number]]
+        new = _Stretch(number, number + 1, label, name, exits=self._exits(way, number) if is_roundabout else None)
         if now is None:
-            stretches.append(_Stretch([line], piece.label, name, exits=exits if is_roundabout else None))
+            stretches.append(new)
             return
-        if is_roundabout:
+        if new.exits is not None:
             if now.exits is None:
-                stretches.append(_Stretch([line], piece.label, name, "roundabout", exits=exits))
+                new.turn = "roundabout"
+                stretches.append(new)
                 return
-            now.exits += exits
+            now.exits += new.exits
         elif now.exits is not None:
             # The street after the exit of a roundabout belongs to the same step.
             if now.turn == "roundabout":
                 now.taken_exit = max(now.exits, 1)
             now.exits, now.name = None, name
         else:
-            angle = _angle(now.lines[-1], line)
-            length_m = label_parts.cm(piece.label) / 100.0
-            turns_here = abs(angle) >= _TURN and (self._is_junction(piece) or abs(angle) >= _SHARP)
+            angle = way.angle(number)
+            length_m = label_parts.cm(label) / 100.0
+            turns_here = abs(angle) >= _TURN and (self._is_junction(way.starts[number]) or abs(angle) >= _SHARP)
             is_other = name != now.name and (bool(name) or length_m >= _NAMELESS_M)
             if turns_here or is_other:
-                stays = bool(name) and name == now.name
-                stretches.append(_Stretch([line], piece.label, name, _turn_of(angle), stays=stays))
+                new.turn, new.stays = _turn_of(angle), bool(name) and name == now.name
+                stretches.append(new)
                 return
-        now.lines.append(line)
-        now.label += piece.label
+        now.last = number + 1
+        now.label += label
 
     def _open_ends(self) -> OpenEnds:
         """Return the number of streets at each node, and a CSR of the open directed edges that leave each node."""
@@ -211,23 +276,20 @@ class Narrator:
         """Return the result of `_open_ends`, computed once per topology."""
         return _OPEN_ENDS.of(self.graph.topology, None, self._open_ends)
 
-    def _is_junction(self, piece: Piece) -> bool:
-        """Return whether three or more streets meet where a piece begins."""
-        t = self.streets.tables
-        node = (t.edge_to if piece.directed % 2 else t.edge_from)[piece.directed // 2]
+    def _is_junction(self, node: int) -> bool:
+        """Return whether three or more streets meet at a node."""
         return int(self._ends()[0][node]) >= 3
 
-    def _exits(self, piece: Piece) -> int:
+    def _exits(self, way: _Way, number: int) -> int:
         """Return 1 if a roundabout has an exit at the end of one of its pieces, otherwise 0."""
-        t = self.streets.tables
-        if piece.end < 1.0:
+        if way.pieces[number].end < 1.0:
             return 0
-        node = (t.edge_from if piece.directed % 2 else t.edge_to)[piece.directed // 2]
         _, indptr, leaving = self._ends()
-        others = leaving[indptr[node] : indptr[node + 1]] // 2
-        return int(not self._is_roundabout[t.edge_use[others]].all())
+        node = way.ends[number]
+        others = self.streets.tables.edge_use[leaving[indptr[node] : indptr[node + 1]] // 2]
+        return int(not all(self._is_roundabout[use] for use in others.tolist()))
 
-    def _step(self, stretch: _Stretch, clock: _Clock, *, is_first: bool) -> Step:
+    def _step(self, stretch: _Stretch, line: shapely.LineString, clock: _Clock, *, is_first: bool) -> Step:
         """Return a stretch of street as a step."""
         seconds, metres = clock.add(stretch.label)
         far = f"{_VERBS[self.mode]} {_rounded(metres)} m"
@@ -242,9 +304,9 @@ class Narrator:
             words = f"Continue{onto} and {far}"
         else:
             words = f"{_WORDS[turn]}{f' to stay on {stretch.name}' if stretch.stays else onto} and {far}"
-        return Step("road", words, seconds, metres, line_of(stretch.lines), road=stretch.name or None, turn=turn)
+        return Step("road", words, seconds, metres, line, road=stretch.name or None, turn=turn)
 
-    def _leg(self, draft: _Draft, steps: list[Step]) -> Leg:
+    def _leg(self, draft: _Draft, steps: list[Step], line: shapely.LineString) -> Leg:
         """Return a leg on streets."""
         metres = sum(round(step.distance * 100.0) for step in steps) / 100.0
         return Leg(
@@ -252,7 +314,7 @@ class Narrator:
             directions=f"{_VERBS[self.mode]} {_rounded(metres)} m".capitalize(),
             travel_time=sum(step.travel_time for step in steps),
             distance=metres,
-            geometry=line_of([np.array(step.geometry.coords) for step in steps]),
+            geometry=line,
             steps=tuple(steps),
             toll_distance=draft.toll_cm / 100.0,
         )
@@ -276,20 +338,20 @@ def _seconds(label: int) -> int:
     return whole_seconds(label_parts.ms(label))
 
 
-def _plain_leg(draft: _Draft, clock: _Clock) -> Leg:
+def _plain_leg(draft: _Draft, line: shapely.LineString, clock: _Clock) -> Leg:
     """Return the leg of a ferry, or of boarding one."""
     (stretch,) = draft.stretches
     seconds, metres = clock.add(stretch.label)
     what = f"the ferry {draft.name}" if draft.name else "the ferry"
     words = f"Board {what}" if draft.mode == "boarding" else f"Take {what} for {_rounded(metres)} m"
-    return Leg(draft.mode, words, seconds, metres, line_of(stretch.lines), name=draft.name)
+    return Leg(draft.mode, words, seconds, metres, line, name=draft.name)
 
 
 def _connector(label: int, ends: FloatArray, heading: float | None, clock: _Clock, *, is_start: bool) -> Step:
     """Return the connector between a point and its street as a step."""
     seconds, metres = clock.add(label)
     if heading is None:
-        heading = _aim(ends, at_end=not is_start)
+        heading = _aim(ends.tolist(), at_end=not is_start)
     direction = _COMPASS[round((heading or 0.0) / 45.0) % 8]
     words = f"Start heading {direction}" if is_start else "Arrive at the destination"
     return Step("start_end", words, seconds, metres, line_of([ends]), direction=direction)
@@ -300,16 +362,13 @@ def _rounded(metres: float) -> int:
     return int(half_up(metres))
 
 
-def _aim(line: FloatArray, *, at_end: bool) -> float | None:
+def _aim(line: list[list[float]], *, at_end: bool) -> float | None:
     """Return the compass bearing of the first (or last) metres of a line; None for a line of zero length."""
-    # Plain Python numbers are faster than arrays here: lines are short.
-    first, step = (-1, -1) if at_end else (0, 1)
-    lng, lat = line[first].tolist()
+    points = reversed(line) if at_end else iter(line)
+    lng, lat = next(points)
     shrink = math.cos(math.radians(lat))
     x = y = gone = 0.0
-    n = len(line)
-    for k in range(1, n):
-        next_lng, next_lat = line[first + step * k].tolist()
+    for next_lng, next_lat in points:
         dx, dy = (next_lng - lng) * shrink * _DEGREE_M, (next_lat - lat) * _DEGREE_M
         lng, lat = next_lng, next_lat
         length = math.hypot(dx, dy)
@@ -320,14 +379,6 @@ def _aim(line: FloatArray, *, at_end: bool) -> float | None:
     if math.hypot(x, y) < 0.01:
         return None
     return (math.degrees(math.atan2(x, y)) + (180.0 if at_end else 0.0)) % 360.0
-
-
-def _angle(before: FloatArray, after: FloatArray) -> float:
-    """Return the turning angle between two lines in degrees, positive to the right; 0 if one has zero length."""
-    start, end = _aim(before, at_end=True), _aim(after, at_end=False)
-    if start is None or end is None:
-        return 0.0
-    return (end - start + 540.0) % 360.0 - 180.0
 
 
 def _turn_of(angle: float) -> Turn:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -20,6 +20,7 @@ from traveltime_lab._arrays import (
     IndexArray,
     Int32Array,
     Int64Array,
+    indptr_of,
     rows_of,
     take_rows,
 )
@@ -44,6 +45,8 @@ from traveltime_lab.streets.timed_paths import TimedTree
 
 #: Metres and seconds or metres that the first search of an origin reaches at least (assumed).
 _LEAST: Final = 60.0
+#: Degrees by which a point differs from another one, up to rounding: 0.1 mm.
+_SAME_DEGREES: Final = 1e-9
 
 
 def paths(
@@ -184,7 +187,7 @@ def route_lines(
         i, j = pairs.origin_of[pair], pairs.destination_of[pair]
         # The route of a point to itself has no pieces.
         parts = [np.array([[pairs.starts.lng[i], pairs.starts.lat[i]]])]
-        parts += [part_of_line(streets.tables, piece) for piece in path.pieces]
+        parts.append(parts_of_lines(streets.tables, path.pieces)[0])
         parts.append(np.array([[pairs.ends.lng[j], pairs.ends.lat[j]]]))
         lines[pair] = line_of(parts)
         advance(1)
@@ -199,9 +202,9 @@ def line_of(parts: list[FloatArray]) -> shapely.LineString:
 
 
 def without_repeats(coordinates: FloatArray) -> FloatArray:
-    """Return (lng, lat) rows without those that repeat the one before, up to rounding: 1e-9 degrees are 0.1 mm."""
+    """Return (lng, lat) rows without those that repeat the one before, up to rounding."""
     kept = np.ones(len(coordinates), np.bool_)
-    kept[1:] = (np.abs(np.diff(coordinates, axis=0)) > 1e-9).any(axis=1)
+    kept[1:] = (np.abs(np.diff(coordinates, axis=0)) > _SAME_DEGREES).any(axis=1)
     return coordinates[kept]
 
 
@@ -250,20 +253,19 @@ def _path(
     first = _first_step(graph, int(label[root]), int(root), here)
     if first is None:
         return None
-    access, step = first
-    steps = [step]
-    steps += [(int(topology.arc_edge[arc]), 0.0, int(graph.weights[arc]), int(arc)) for arc in arcs]
+    access, (begins_with, begin, cost, arc) = first
+    arcs = np.concatenate([[arc], arcs])
+    directed, costs = topology.arc_edge[arcs], graph.weights[arcs]
+    extra = make_labels(topology.arc_extra_ms[arcs].astype(np.int64), np.int64(0), graph.metric)
+    boardings = np.where(topology.arc_boards[arcs], costs - traversal[directed] - extra, 0)
+    directed[0], costs[0] = begins_with, cost
+    costs -= boardings
     # If states are directed edges, an arc is an edge and the turn after it, so that boarding belongs to the next edge.
-    boards_next = bool(topology.state_edge[root] >= 0)
-    pieces: list[Piece] = []
-    before = 0
-    for d, begin, cost, arc in steps:
-        boarding = 0
-        if topology.arc_boards[arc]:
-            extra = int(make_labels(np.int64(topology.arc_extra_ms[arc]), np.int64(0), graph.metric))
-            boarding = int(graph.weights[arc]) - int(traversal[topology.arc_edge[arc]]) - extra
-        pieces.append(Piece(d, begin, 1.0, cost - boarding, before if boards_next else boarding))
-        before = boarding
+    if topology.state_edge[root] >= 0:
+        boardings = np.concatenate([[0], boardings[:-1]])
+    columns = zip(directed.tolist(), costs.tolist(), boardings.tolist(), strict=True)
+    pieces = [Piece(d, 0.0, 1.0, label, boarding) for d, label, boarding in columns]
+    pieces[0] = replace(pieces[0], begin=begin)
     return Path(pair, [*pieces, last], access, egress)
 
 
@@ -281,6 +283,56 @@ def _first_step(
                 if topology.exit_states[k] == root and connector + cost == label:
                     return connector, (d, place, cost, int(topology.exit_arcs[k]))
     return None
+
+
+def lines_between(coordinates: FloatArray, begins: Int64Array, ends: Int64Array) -> list[shapely.LineString]:
+    """Return the lines through ranges of (lng, lat) rows, of which none is empty, as `line_of` does for each."""
+    lengths = ends - begins
+    indptr = indptr_of(lengths)
+    of = np.repeat(np.arange(lengths.size), lengths)
+    chosen = coordinates[np.arange(of.size) + (begins - indptr[:-1])[of]]
+    times = np.ones(of.size, np.int64)
+    times[1:] = (np.abs(np.diff(chosen, axis=0)) > _SAME_DEGREES).any(axis=1)
+    times[indptr[:-1]] = 1
+    # A line has two points at least: the first and the last, which may be the same row.
+    one_point = np.add.reduceat(times, indptr[:-1]) == 1
+    times[indptr[1:][one_point] - 1] += 1
+    at = np.repeat(np.arange(of.size), times)
+    lines: list[shapely.LineString] = shapely.linestrings(chosen[at], indices=of[at]).tolist()
+    return lines
+
+
+def parts_of_lines(tables: StreetTables, pieces: Sequence[Piece]) -> tuple[FloatArray, Int64Array]:
+    """
+    Return the lines of pieces, as `part_of_line` does for each.
+
+    Returns
+    -------
+    coordinates : float64 array of shape (n, 2)
+        The (lng, lat) rows of all pieces, one after the other. The route of a point to itself has no pieces.
+    indptr : int64 array of shape (n_pieces + 1,)
+        The rows of each piece.
+    """
+    if not pieces:
+        return np.empty((0, 2)), np.zeros(1, np.int64)
+    directed = np.array([piece.directed for piece in pieces], np.int64)
+    begins, ends = tables.coord_indptr[directed // 2], tables.coord_indptr[directed // 2 + 1]
+    lengths = ends - begins
+    indptr = indptr_of(lengths)
+    # The rows of edges that are followed from their end are taken from there.
+    is_backward = directed % 2 == 1
+    first, step = np.where(is_backward, ends - 1, begins), np.where(is_backward, -1, 1)
+    rows = np.repeat(first - step * indptr[:-1], lengths) + np.repeat(step, lengths) * np.arange(indptr[-1])
+    lng = tables.coord_lng[rows]
+    coordinates = np.column_stack([lng, tables.coord_lat[rows]])
+    is_odd = np.maximum.reduceat(lng, indptr[:-1]) - np.minimum.reduceat(lng, indptr[:-1]) > 180.0
+    is_odd |= [piece.begin != 0.0 or piece.end != 1.0 for piece in pieces]
+    parts, done = [], 0
+    for number in np.flatnonzero(is_odd).tolist():
+        part = part_of_line(tables, pieces[number])
+        parts += [coordinates[done : indptr[number]], part]
+        done, lengths[number] = int(indptr[number + 1]), len(part)
+    return np.concatenate([*parts, coordinates[done:]]), indptr_of(lengths)
 
 
 def part_of_line(tables: StreetTables, piece: Piece) -> FloatArray:
