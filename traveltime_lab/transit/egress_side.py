@@ -15,12 +15,14 @@ from traveltime_lab.kernels.transit import egress, walks
 from traveltime_lab.kernels.transit.access import gather, gather_rows
 from traveltime_lab.kernels.unreached import NEVER
 from traveltime_lab.rounding import most_ms
+from traveltime_lab.runtime.forks import cached_property
 from traveltime_lab.streets import links as travel_times
 from traveltime_lab.streets.snapping import Snaps
 from traveltime_lab.transit import stop_links
 from traveltime_lab.transit.field import driven, spread_out
 from traveltime_lab.transit.query import TransitQuery
 from traveltime_lab.transit.stop_links import FEW, LinkedStops
+from traveltime_lab.transit.stop_reach import StopReach
 from traveltime_lab.transit.walks import Walks
 
 #: Cost of linking a point with the stops around it, in units of reading one link (measured in Porto Alegre, New York).
@@ -52,18 +54,26 @@ class EgressSide(Protocol):
 
 
 @dataclass(frozen=True)
-class _Linked:
+class LinkedSide:
     """Points with links to all stops around."""
 
     links: StopLinks
     limit_ms: int
+    n_stops: int
+
+    @cached_property
+    def by_stop(self) -> StopReach:
+        """The same links by stop."""
+        return StopReach.of(self.links, self.n_stops)
 
     def read(self, stop_ms: Int32Array) -> Int32Array:
+        """Return the travel times of the points; see `EgressSide`."""
         out = np.full(self.links.indptr.size - 1, NEVER, np.int32)
         gather(stop_ms, 0, self.limit_ms, self.links, out)
         return out
 
     def read_all(self, stop_ms: Int32Array) -> Int32Array:
+        """Return the same for each row of `stop_ms`."""
         out = np.empty((self.links.n_points, len(stop_ms)), np.int32)
         gather_rows(np.ascontiguousarray(stop_ms.T), self.limit_ms, self.links, out)
         return np.ascontiguousarray(out.T)
@@ -148,7 +158,8 @@ def egress_side(
         link_cost = n_readings * (_TOGETHER if by_row else 1.0)
         is_linked = links * (_LINK_COST + link_cost) < n_readings * (n_entries + len(snaps))
     if is_linked:
-        return _Linked(query.links(snaps, is_origin=is_origin), most_ms(query.limit))
+        found = query.links(snaps, is_origin=is_origin)
+        return LinkedSide(found, most_ms(query.limit), query.layer.timetable.n_stops)
     stops = query.stops
     if is_driven:
         stops = stop_links.linked_stops(query.layer, query.access_graph(), means.access, means.egress)

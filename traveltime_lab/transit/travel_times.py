@@ -33,7 +33,7 @@ from traveltime_lab.streets.pairs import Pairs
 from traveltime_lab.streets.row_search import RowSearch
 from traveltime_lab.streets.snapping import Snaps
 from traveltime_lab.transit import border, emissions
-from traveltime_lab.transit.egress_side import EgressSide, egress_side
+from traveltime_lab.transit.egress_side import EgressSide, LinkedSide, egress_side
 from traveltime_lab.transit.lengths import SEARCHES_AT_ONCE, searches_of_all
 from traveltime_lab.transit.query import TransitQuery
 from traveltime_lab.transit.raptor import TransitSearch
@@ -102,6 +102,13 @@ def label_blocks(
             )
         return search.stop_times(access, moment, options, is_arrival=is_arrival)
 
+    def at_samples(access: tuple[Int32Array, Int32Array]) -> Int32Array:
+        if query.has_exact_headways and isinstance(there, LinkedSide):
+            # Only the points around stops whose times a departure improves are read.
+            moments = query.samples(search)
+            return search.window_times(access, moments, there.by_stop, options, is_arrival=is_arrival)
+        return there.read_all(query.sampled_times(access))
+
     def ride(part: slice) -> matrix.Block:
         access = search_links.rows(part.start, part.stop)
         spread = None
@@ -109,10 +116,7 @@ def label_blocks(
             if together is not None:
                 by_moment = [together.times(search_links, i, there) for i in range(part.start, part.stop)]
             else:
-                by_moment = [
-                    np.stack([there.read(row) for row in query.sampled_times(access.of(i))])
-                    for i in range(part.stop - part.start)
-                ]
+                by_moment = [at_samples(access.of(i)) for i in range(part.stop - part.start)]
             times = np.stack([each.min(axis=0) for each in by_moment])
             if with_border:
                 by_moment = [np.ascontiguousarray(each[:, :-1]) for each in by_moment]
@@ -165,7 +169,11 @@ def _reads(
 
     def prepared() -> EgressSide:
         side = egress_side(
-            query, far, is_origin=query.is_arrival, n_readings=n_readings * n_moments, by_row=together is not None
+            query,
+            far,
+            is_origin=query.is_arrival,
+            n_readings=n_readings * n_moments,
+            by_row=query.has_spread or together is not None,
         )
         return border.with_border(query, side) if with_border else side
 

@@ -31,7 +31,7 @@ import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
 from traveltime_lab.kernels.transit.raptor import UNLIMITED, ride
-from traveltime_lab.kernels.transit.search_state import forget_changes, new_state, seed
+from traveltime_lab.kernels.transit.search_state import forget_changes, lower, new_state
 from traveltime_lab.kernels.unreached import NEVER
 
 
@@ -40,6 +40,28 @@ class Seeds(NamedTuple):
 
     stops: np.ndarray  # int32 (n_seeds,)
     times: np.ndarray  # int32 (n_seeds,)
+
+
+@kernel
+def first_run(lines, at, n, n_runs, earliest):
+    """
+    Return the first run of a pattern that departs at a position no earlier than a time.
+
+    Parameters
+    ----------
+    lines : Lines
+    at, n, n_runs : int
+        Place of the first run's departure in the times, number of positions of the pattern, and number of its runs.
+    earliest : int
+    """
+    low, high = np.int64(0), n_runs
+    while low < high:
+        middle = (low + high) >> 1
+        if lines.departure[at + middle * n] >= earliest:
+            high = middle
+        else:
+            low = middle + 1
+    return low
 
 
 @kernel
@@ -71,16 +93,8 @@ def window_starts(lines, seeds, begin, end, step):
             p = lines.stop_pattern[e]
             n = lines.pattern_indptr[p + 1] - lines.pattern_indptr[p]
             at = lines.time_indptr[p] + lines.stop_boarding[e] - lines.pattern_indptr[p]
-            low = np.int64(0)
-            high = lines.instance_indptr[p + 1] - lines.instance_indptr[p]
-            last = high
-            while low < high:
-                middle = (low + high) >> 1
-                if lines.departure[at + middle * n] >= begin + seed_time[i]:
-                    high = middle
-                else:
-                    low = middle + 1
-            for r in range(low, last):
+            n_runs = lines.instance_indptr[p + 1] - lines.instance_indptr[p]
+            for r in range(first_run(lines, at, n, n_runs, begin + seed_time[i]), n_runs):
                 start = lines.departure[at + r * n] - seed_time[i]
                 if start > end:
                     break
@@ -95,11 +109,60 @@ def window_state(lines, max_rides):
 
 
 @kernel
-def _add_start(lines, state, seeds, start, limits):
-    """Search one more departure, not later than the previous one; `state.changed` lists the stops that it improved."""
+def _caught(lines, seeds, starts):
+    """
+    Return at which access stops each departure from the origin catches a vehicle that the one before does not.
+
+    Parameters
+    ----------
+    starts : int32 array of shape (n_starts,)
+        Not ascending.
+
+    Returns
+    -------
+    bool array of shape (n_starts, n_seeds)
+        All of the first row are True: what the departures before it have caught is not known.
+    """
+    seed_stop, seed_time = seeds
+    is_caught = np.zeros((starts.size, seed_stop.size), np.bool_)
+    is_caught[0] = True
+    for i in range(seed_stop.size):
+        for e in range(lines.stop_indptr[seed_stop[i]], lines.stop_indptr[seed_stop[i] + 1]):
+            p = lines.stop_pattern[e]
+            n = lines.pattern_indptr[p + 1] - lines.pattern_indptr[p]
+            at = lines.time_indptr[p] + lines.stop_boarding[e] - lines.pattern_indptr[p]
+            n_runs = lines.instance_indptr[p + 1] - lines.instance_indptr[p]
+            k = starts.size - 1
+            for run in range(first_run(lines, at, n, n_runs, starts[k] + seed_time[i]), n_runs):
+                start = lines.departure[at + run * n] - seed_time[i]
+                if start >= starts[0]:
+                    break
+                while starts[k - 1] <= start:
+                    k -= 1
+                is_caught[k, i] = True
+    return is_caught
+
+
+@kernel
+def _add_start(lines, state, seeds, is_caught, start, limits):
+    """
+    Search one more departure, not later than the previous one; `state.changed` lists the stops that it improved.
+
+    At the access stops where it catches nothing that the previous one does not, there is nothing to improve.
+    """
     forget_changes(state)
-    n_marked = seed(state, seeds.stops, seeds.times, start, start + limits.travel_time)
-    ride(lines, state, n_marked, start + limits.travel_time, limits.rides, limits.change_delay)
+    latest = start + limits.travel_time
+    n_marked = 0
+    for i in range(seeds.stops.size):
+        stop, time = seeds.stops[i], seeds.times[i] + start
+        if time <= latest and time < state.ready[0, stop]:
+            lower(state.ready, np.int64(0), stop, time)
+            if is_caught[i]:
+                if state.fresh[stop] == NEVER:
+                    state.marked[n_marked] = stop
+                    n_marked += 1
+                state.fresh[stop] = time
+    ride(lines, state, n_marked, latest, limits.rides, limits.change_delay)
 
 
 @kernel
@@ -121,8 +184,9 @@ def window_stops(lines, state, seeds, starts, limits, out):
         Overwritten; `NEVER` where there is no journey within the limit.
     """
     best = state.best[state.best.shape[0] - 1]
+    is_caught = _caught(lines, seeds, starts)
     for i in range(starts.size):
-        _add_start(lines, state, seeds, starts[i], limits)
+        _add_start(lines, state, seeds, is_caught[i], starts[i], limits)
         for stop in range(best.size):
             time = best[stop] - starts[i]
             out[i, stop] = time if time <= limits.travel_time else NEVER
@@ -136,8 +200,9 @@ def window_least(lines, state, seeds, starts, limits, out):
     `out` has `NEVER` before the first departures.
     """
     best = state.best[state.best.shape[0] - 1]
+    is_caught = _caught(lines, seeds, starts)
     for i in range(starts.size):
-        _add_start(lines, state, seeds, starts[i], limits)
+        _add_start(lines, state, seeds, is_caught[i], starts[i], limits)
         for j in range(state.n_changed[0]):
             stop = state.changed[j]
             out[stop] = min(out[stop], best[stop] - starts[i])
@@ -160,8 +225,9 @@ def window_times(lines, state, seeds, starts, limits, ports, direct, arrival, ou
     """
     port_indptr, port_target, port_time = ports
     best = state.best[state.best.shape[0] - 1]
+    is_caught = _caught(lines, seeds, starts)
     for i in range(starts.size):
-        _add_start(lines, state, seeds, starts[i], limits)
+        _add_start(lines, state, seeds, is_caught[i], starts[i], limits)
         for j in range(state.n_changed[0]):
             time = best[state.changed[j]]
             for k in range(port_indptr[state.changed[j]], port_indptr[state.changed[j] + 1]):
@@ -223,8 +289,9 @@ def window_best(lines, state, seeds, starts, limits, ports, direct, last_start, 
     best = state.best[state.best.shape[0] - 1]
     arrival, later, is_listed = progress.arrival, progress.later, progress.is_listed
     improved, is_improved = progress.improved, progress.is_improved
+    is_caught = _caught(lines, seeds, starts)
     for i in range(starts.size):
-        _add_start(lines, state, seeds, starts[i], limits)
+        _add_start(lines, state, seeds, is_caught[i], starts[i], limits)
         n_improved = 0
         for j in range(state.n_changed[0]):
             time = best[state.changed[j]]
