@@ -77,7 +77,7 @@ class _Draft:
 
 class _Way:
     """
-    The pieces of a path, with what a stretch needs to know of each.
+    The pieces of a path, with what a stretch needs of each.
 
     Attributes
     ----------

@@ -168,3 +168,27 @@ def egress_side(
     extra_ms = (means.access_penalty + means.pt_change_delay) * 1000 if is_origin else 0
     by_state = around is not None and around.are_read_rarely(n_readings)
     return _OnStreets(query, stops, here, reads, around, extra_ms, by_state)
+
+
+def sampled_times(query: TransitQuery, access: tuple[Int32Array, Int32Array], there: EgressSide) -> Int32Array:
+    """
+    Return the travel times between one point and those of the egress side that percentiles are computed from.
+
+    Parameters
+    ----------
+    query : TransitQuery
+    access : pair of int32 arrays of shape (n_links,)
+        Stops and times of the point, ms.
+    there : EgressSide
+
+    Returns
+    -------
+    int32 array of shape (n_samples, n_points), ms
+        `NEVER` beyond the limit.
+    """
+    if query.has_exact_headways and isinstance(there, LinkedSide):
+        # Only the points around stops whose times a departure improves are read.
+        search, is_arrival = query.search(), query.is_arrival
+        moments = query.samples(search)
+        return search.window_times(access, moments, there.by_stop, query.options, is_arrival=is_arrival)
+    return there.read_all(query.sampled_times(access))

@@ -33,7 +33,7 @@ from traveltime_lab.streets.pairs import Pairs
 from traveltime_lab.streets.row_search import RowSearch
 from traveltime_lab.streets.snapping import Snaps
 from traveltime_lab.transit import border, emissions
-from traveltime_lab.transit.egress_side import EgressSide, LinkedSide, egress_side
+from traveltime_lab.transit.egress_side import EgressSide, egress_side, sampled_times
 from traveltime_lab.transit.lengths import SEARCHES_AT_ONCE, searches_of_all
 from traveltime_lab.transit.query import TransitQuery
 from traveltime_lab.transit.raptor import TransitSearch
@@ -102,13 +102,6 @@ def label_blocks(
             )
         return search.stop_times(access, moment, options, is_arrival=is_arrival)
 
-    def at_samples(access: tuple[Int32Array, Int32Array]) -> Int32Array:
-        if query.has_exact_headways and isinstance(there, LinkedSide):
-            # Only the points around stops whose times a departure improves are read.
-            moments = query.samples(search)
-            return search.window_times(access, moments, there.by_stop, options, is_arrival=is_arrival)
-        return there.read_all(query.sampled_times(access))
-
     def ride(part: slice) -> matrix.Block:
         access = search_links.rows(part.start, part.stop)
         spread = None
@@ -116,7 +109,7 @@ def label_blocks(
             if together is not None:
                 by_moment = [together.times(search_links, i, there) for i in range(part.start, part.stop)]
             else:
-                by_moment = [at_samples(access.of(i)) for i in range(part.stop - part.start)]
+                by_moment = [sampled_times(query, access.of(i), there) for i in range(part.stop - part.start)]
             times = np.stack([each.min(axis=0) for each in by_moment])
             if with_border:
                 by_moment = [np.ascontiguousarray(each[:, :-1]) for each in by_moment]
