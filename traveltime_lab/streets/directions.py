@@ -77,7 +77,7 @@ class _Draft:
 
 class _Way:
     """
-    The pieces of a path, with what a stretch needs of each.
+    The pieces of a path, and the values of each from which stretches are built.
 
     Attributes
     ----------

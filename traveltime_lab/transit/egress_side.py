@@ -54,7 +54,7 @@ class EgressSide(Protocol):
 
 
 @dataclass(frozen=True)
-class LinkedSide:
+class _Linked:
     """Points with links to all stops around."""
 
     links: StopLinks
@@ -67,13 +67,11 @@ class LinkedSide:
         return StopReach.of(self.links, self.n_stops)
 
     def read(self, stop_ms: Int32Array) -> Int32Array:
-        """Return the travel times of the points; see `EgressSide`."""
         out = np.full(self.links.indptr.size - 1, NEVER, np.int32)
         gather(stop_ms, 0, self.limit_ms, self.links, out)
         return out
 
     def read_all(self, stop_ms: Int32Array) -> Int32Array:
-        """Return the same for each row of `stop_ms`."""
         out = np.empty((self.links.n_points, len(stop_ms)), np.int32)
         gather_rows(np.ascontiguousarray(stop_ms.T), self.limit_ms, self.links, out)
         return np.ascontiguousarray(out.T)
@@ -159,7 +157,7 @@ def egress_side(
         is_linked = links * (_LINK_COST + link_cost) < n_readings * (n_entries + len(snaps))
     if is_linked:
         found = query.links(snaps, is_origin=is_origin)
-        return LinkedSide(found, most_ms(query.limit), query.layer.timetable.n_stops)
+        return _Linked(found, most_ms(query.limit), query.layer.timetable.n_stops)
     stops = query.stops
     if is_driven:
         stops = stop_links.linked_stops(query.layer, query.access_graph(), means.access, means.egress)
@@ -186,7 +184,7 @@ def sampled_times(query: TransitQuery, access: tuple[Int32Array, Int32Array], th
     int32 array of shape (n_samples, n_points), ms
         `NEVER` beyond the limit.
     """
-    if query.has_exact_headways and isinstance(there, LinkedSide):
+    if query.has_exact_headways and isinstance(there, _Linked):
         # Only the points around stops whose times a departure improves are read.
         search, is_arrival = query.search(), query.is_arrival
         moments = query.samples(search)

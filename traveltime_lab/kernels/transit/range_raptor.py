@@ -43,25 +43,34 @@ class Seeds(NamedTuple):
 
 
 @kernel
-def first_run(lines, at, n, n_runs, earliest):
+def _departures(lines, entry, earliest):
     """
-    Return the first run of a pattern that departs at a position no earlier than a time.
+    Return where the departures of a pattern at one of its stops are, from a time on.
 
     Parameters
     ----------
     lines : Lines
-    at, n, n_runs : int
-        Place of the first run's departure in the times, number of positions of the pattern, and number of its runs.
+    entry : int
+        Place in `lines.stop_pattern`.
     earliest : int
+
+    Returns
+    -------
+    at, stride, n : int
+        The departures are ``lines.departure[at + k * stride]`` for k from 0 to n - 1, ascending.
     """
+    p = lines.stop_pattern[entry]
+    stride = lines.pattern_indptr[p + 1] - lines.pattern_indptr[p]
+    at = lines.time_indptr[p] + lines.stop_boarding[entry] - lines.pattern_indptr[p]
+    n_runs = lines.instance_indptr[p + 1] - lines.instance_indptr[p]
     low, high = np.int64(0), n_runs
     while low < high:
         middle = (low + high) >> 1
-        if lines.departure[at + middle * n] >= earliest:
+        if lines.departure[at + middle * stride] >= earliest:
             high = middle
         else:
             low = middle + 1
-    return low
+    return at + low * stride, stride, n_runs - low
 
 
 @kernel
@@ -90,12 +99,9 @@ def window_starts(lines, seeds, begin, end, step):
     is_start[-1] = True
     for i in range(seed_stop.size):
         for e in range(lines.stop_indptr[seed_stop[i]], lines.stop_indptr[seed_stop[i] + 1]):
-            p = lines.stop_pattern[e]
-            n = lines.pattern_indptr[p + 1] - lines.pattern_indptr[p]
-            at = lines.time_indptr[p] + lines.stop_boarding[e] - lines.pattern_indptr[p]
-            n_runs = lines.instance_indptr[p + 1] - lines.instance_indptr[p]
-            for r in range(first_run(lines, at, n, n_runs, begin + seed_time[i]), n_runs):
-                start = lines.departure[at + r * n] - seed_time[i]
+            at, stride, n = _departures(lines, e, begin + seed_time[i])
+            for r in range(n):
+                start = lines.departure[at + r * stride] - seed_time[i]
                 if start > end:
                     break
                 is_start[(start - begin) // step] = True
@@ -111,7 +117,7 @@ def window_state(lines, max_rides):
 @kernel
 def _caught(lines, seeds, starts):
     """
-    Return at which access stops each departure from the origin catches a vehicle that the one before does not.
+    Return at which access stops each departure from the origin catches a vehicle that the next later one does not.
 
     Parameters
     ----------
@@ -128,13 +134,10 @@ def _caught(lines, seeds, starts):
     is_caught[0] = True
     for i in range(seed_stop.size):
         for e in range(lines.stop_indptr[seed_stop[i]], lines.stop_indptr[seed_stop[i] + 1]):
-            p = lines.stop_pattern[e]
-            n = lines.pattern_indptr[p + 1] - lines.pattern_indptr[p]
-            at = lines.time_indptr[p] + lines.stop_boarding[e] - lines.pattern_indptr[p]
-            n_runs = lines.instance_indptr[p + 1] - lines.instance_indptr[p]
             k = starts.size - 1
-            for run in range(first_run(lines, at, n, n_runs, starts[k] + seed_time[i]), n_runs):
-                start = lines.departure[at + run * n] - seed_time[i]
+            at, stride, n = _departures(lines, e, starts[k] + seed_time[i])
+            for r in range(n):
+                start = lines.departure[at + r * stride] - seed_time[i]
                 if start >= starts[0]:
                     break
                 while starts[k - 1] <= start:

@@ -2,9 +2,9 @@
 Decode an OpenStreetMap file into arrays: ways with their tags and node references, node positions, and relations.
 
 libosmium decodes and filters the file. It writes the objects that pass a filter as lines of text (the OPL format,
-`traveltime_lab.readers.osm.opl`) and the node positions as a binary table (the ``sparse_file_array`` index) into a
-temporary folder. This module parses both: a call from C++ to Python for each node or tag would take five times as long
-as everything else.
+`traveltime_lab.readers.osm.opl`) and the node positions as a binary table (the ``sparse_file_array`` index; those
+of small files as text, too) into a temporary folder. This module parses both: a call from C++ to Python for each node
+or tag would take five times as long as everything else.
 
 Every reader sees the same objects: each one once, in its last version, and none that is deleted. The first pass over a
 file finds out whether that is so already. If not, a temporary file takes its place
