@@ -186,13 +186,12 @@ def test_labels_are_those_of_networkx(data: st.DataObject) -> None:
     room = sweeps.Room(*(np.full(data.draw(st.integers(n, 9 * n)), -7, array.dtype) for array in sweeps.new_room(n)))
     room = room._replace(labels=np.full(room.tails.size, -7, np.int64))
     for up, down, rows, columns in ((upward, downward, seeds, reads), (downward, upward, reads, seeds)):
-        places, slots_of = sweeps.new_marks(n), sweeps.new_marks(n)
-        stream, room = sweeps.restrict(down, parent, rank, as_ports(columns), places.number, room)
+        numbers, climbs = np.full(n, -1, np.int32), sweeps.new_climbs(n)
+        stream, room = sweeps.restrict(down, parent, rank, as_ports(columns), numbers, room)
         result = np.zeros((len(rows), len(columns)), np.int64)
-        sweeps.many_to_many(up, rank, stream, as_ports(rows), np.int64(limit), slots_of, result)
-        places.number[stream.vertices] = -1
-        for marks in (places, slots_of):
-            assert not marks.has_work.any() and (marks.number == -1).all(), "the next search may use them"
+        sweeps.many_to_many(up, rank, stream, as_ports(rows), np.int64(limit), climbs, result)
+        numbers[stream.vertices] = -1
+        assert_unused(climbs, numbers)
         expected = np.full((len(seeds), len(reads)), UNREACHED)
         for i, row in enumerate(seeds):
             found = simple_oracle(indptr, indices, weights, row, limit)
@@ -202,15 +201,20 @@ def test_labels_are_those_of_networkx(data: st.DataObject) -> None:
                     expected[i, j] = best
         # Against the arcs, rows and columns change places.
         assert np.array_equal(result, expected if rows is seeds else expected.T)
-        one, climbs, numbers = np.zeros(len(columns), np.int64), sweeps.new_climbs(n), sweeps.new_marks(n)
+        one = np.zeros(len(columns), np.int64)
         for row, labels in zip(rows, result, strict=True):
             given = as_ports([row]), as_ports(columns), np.int64(limit)
-            sweeps.one_to_many(up, down, parent, rank, *given, climbs, numbers.number, room, one)
+            sweeps.one_to_many(up, down, parent, rank, *given, climbs, numbers, room, one)
             assert np.array_equal(one, labels)
-            assert (climbs.ahead == UNREACHED).all()
-            assert (climbs.back == UNREACHED).all()
-            assert (numbers.number == -1).all()
-            assert not climbs.has_work.any()
+            assert_unused(climbs, numbers)
+
+
+def assert_unused(climbs: sweeps.Climbs, numbers: Any) -> None:
+    """Check that the next search may use arrays."""
+    assert (climbs.ahead == UNREACHED).all()
+    assert (climbs.back == UNREACHED).all()
+    assert not climbs.has_work.any()
+    assert (numbers == -1).all()
 
 
 @settings(max_examples=200, deadline=None)

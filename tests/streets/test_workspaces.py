@@ -48,16 +48,15 @@ def assert_clean(topology: Topology) -> int:
     for space in searches:
         assert (space.label == UNREACHED).all()
         assert (space.queue.heads == -1).all()
-    marks = workspaces._MARKS.of(topology, None, deque)
-    for mark in marks:
-        assert (mark.number == -1).all()
-        assert not mark.has_work.any()
+    numbers = workspaces._NUMBERS.of(topology, None, deque)
+    for each in numbers:
+        assert (each == -1).all()
     climbs = workspaces._CLIMBS.of(topology, None, deque)
     for climb in climbs:
         assert (climb.ahead == UNREACHED).all()
         assert (climb.back == UNREACHED).all()
         assert not climb.has_work.any()
-    return len(searches) + len(marks) + len(climbs)
+    return len(searches) + len(numbers) + len(climbs)
 
 
 @pytest.mark.parametrize("engine", ENGINES)

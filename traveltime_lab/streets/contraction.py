@@ -33,7 +33,7 @@ from traveltime_lab.streets.graph import RoadGraph, Topology
 from traveltime_lab.streets.junctions import interleave
 from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.streets.links import LinkedPoints, by_edge
-from traveltime_lab.streets.workspaces import climbs, marks, streams
+from traveltime_lab.streets.workspaces import climbs, numbers, streams
 
 logger = logging.getLogger(__name__)
 
@@ -235,10 +235,10 @@ def label_blocks(
 
     if n_near == 1:
         labels = np.empty((1, n_far), np.int64)
-        with climbs(graph.topology) as climbed, marks(graph.topology) as places, streams(graph.topology) as space:
-            seeds, number = take_rows(near_ports, 0, 1), places.number
+        seeds = take_rows(near_ports, 0, 1)
+        with climbs(graph.topology) as climbed, numbers(graph.topology) as place, streams(graph.topology) as space:
             sweeps.one_to_many(
-                up, down, made.parent, made.rank, seeds, far.ports, largest, climbed, number, space.room, labels[0]
+                up, down, made.parent, made.rank, seeds, far.ports, largest, climbed, place, space.room, labels[0]
             )
         yield along_edges(slice(0, 1), labels)
         return
@@ -247,19 +247,19 @@ def label_blocks(
         indptr, states, keys = near_ports
         labels = np.empty((part.stop - part.start, n_far), np.int64)
         seeds = Ports(indptr[part.start : part.stop + 1], states, keys)
-        with marks(graph.topology) as space:
+        with climbs(graph.topology) as space:
             sweeps.many_to_many(up, made.rank, stream, seeds, largest, space, labels)
         return along_edges(part, labels)
 
-    with marks(graph.topology) as places, streams(graph.topology) as space:
-        stream, space.room = sweeps.restrict(down, made.parent, made.rank, far.ports, places.number, space.room)
+    with numbers(graph.topology) as place, streams(graph.topology) as space:
+        stream, space.room = sweeps.restrict(down, made.parent, made.rank, far.ports, place, space.room)
         blocks = map_ahead(functools.partial(sweep, stream), row_blocks(n_near, n_far, multiple=LANES))
         try:
             yield from blocks
         finally:
             # After the last thread has read it.
             blocks.close()
-            places.number[stream.vertices] = -1
+            place[stream.vertices] = -1
 
 
 def pair_labels(

@@ -39,7 +39,7 @@ _ORDER_NS: Final = 2500
 _CONTRACT_NS: Final = 350
 _CUSTOMIZE_NS: Final = 1200
 _RESTRICT_NS: Final = 80
-_SWEEP_NS: Final = 26
+_SWEEP_NS: Final = 34
 #: Per state, instead of the last two, from one origin.
 _SWEEP_OF_ONE_NS: Final = 66
 #: Per state that a plain search reaches.

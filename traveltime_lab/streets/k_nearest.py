@@ -28,7 +28,7 @@ from traveltime_lab.streets.links import LinkedPoints, by_edge
 from traveltime_lab.streets.local_pairs import island_pairs, same_places
 from traveltime_lab.streets.snapping import Snaps
 from traveltime_lab.streets.timed import TimedGraph
-from traveltime_lab.streets.workspaces import marks, streams
+from traveltime_lab.streets.workspaces import numbers, streams
 
 #: One search from all places, or one sweep of a contraction hierarchy.
 Way = Literal["search", "hierarchy"]
@@ -173,8 +173,8 @@ def _of_hierarchy(
     largest: np.int64,
 ) -> tuple[k_nearest.Lists, Ports]:
     """Return the lists of the vertices of a hierarchy, and by which of them the origins are left."""
-    with marks(graph.topology) as space, streams(graph.topology) as room:
-        place, vertices = space.number, room.room.vertices
+    with numbers(graph.topology) as place, streams(graph.topology) as room:
+        vertices = room.room.vertices
         arcs = made.down, made.parent, made.rank
         found, n_requested, n_rows = k_nearest.climbing_lists(
             *arcs, leaving.ports.states, reached.ports, k, largest, place, vertices

@@ -96,7 +96,7 @@ _SEARCHES = Derived[None, deque[SearchSpace]]("arrays of searches")
 #: Buckets of these searches, whose heads fit into the nearest cache of a processor; rarely an arc spans as many.
 _TIMED_BUCKETS: Final = 1 << 10
 _TIMED = Derived[None, deque["TimedSpace"]]("arrays of searches at changing speeds")
-_MARKS = Derived[None, deque[sweeps.Marks]]("arrays of sweeps")
+_NUMBERS = Derived[None, deque[Int32Array]]("numbers of vertices")
 _STREAMS = Derived[None, deque["StreamSpace"]]("arrays of streams")
 _CLIMBS = Derived[None, deque[sweeps.Climbs]]("arrays of searches from both ends")
 
@@ -155,10 +155,10 @@ def new_timed_space(topology: Topology) -> time_dependent.Space:
 
 
 @contextlib.contextmanager
-def marks(topology: Topology) -> Iterator[sweeps.Marks]:
-    """Lend arrays that number the vertices of a hierarchy."""
+def numbers(topology: Topology) -> Iterator[Int32Array]:
+    """Lend an array that numbers vertices of a hierarchy, -1 for none; the borrower leaves it as it was."""
     n = topology.n_states
-    with _lent(_MARKS, topology, lambda: sweeps.new_marks(n), 4 * n) as space:
+    with _lent(_NUMBERS, topology, lambda: np.full(n, -1, np.int32), 4 * n) as space:
         yield space
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
-from traveltime_lab.kernels.lanes import LANES, measure
+from traveltime_lab.kernels.lanes import SEGMENTS, measure
 from traveltime_lab.kernels.prefetch import prefetch
 from traveltime_lab.kernels.street.crossings import barring, crosses_at, is_barred, is_behind_water, is_surely_free
 from traveltime_lab.kernels.street.grid import NO_SEGMENTS, cell_at, empty_metres, empty_rings
@@ -149,8 +149,8 @@ def _nearest(px, py, shrink, limit, grid, needed):
         later = point + _ENDS_AHEAD
         if 0 <= later < n and home[later % _HOMES] >= 0:
             # Always as many, because a processor guesses a number wrong that differs from cell to cell.
-            first = min(np.int64(begin[home[later % _HOMES]]), members.size - LANES)
-            for member in range(max(0, first), max(0, first) + min(LANES, members.size)):
+            first = min(np.int64(begin[home[later % _HOMES]]), members.size - SEGMENTS)
+            for member in range(max(0, first), max(0, first) + min(SEGMENTS, members.size)):
                 prefetch(ends, 4 * np.int64(members[member]))
         if point < 0:
             continue
@@ -187,8 +187,8 @@ def _nearest(px, py, shrink, limit, grid, needed):
                         continue
                     if near_x * near_x + near_y * near_y > reach * reach:
                         continue
-                    for first in range(begin[here], begin[here + 1], LANES):
-                        if n_near + LANES > _ROOM:
+                    for first in range(begin[here], begin[here + 1], SEGMENTS):
+                        if n_near + SEGMENTS > _ROOM:
                             # Keep those that may be tied; if these are too many, the one with the lowest index.
                             n_kept, lowest = 0, -1
                             for j in range(n_near):
@@ -197,11 +197,11 @@ def _nearest(px, py, shrink, limit, grid, needed):
                                     if near_d2[j] == best and (lowest < 0 or near[j] < near[lowest]):
                                         lowest = n_kept
                                     n_kept += 1
-                            if n_kept + LANES > _ROOM:
+                            if n_kept + SEGMENTS > _ROOM:
                                 near[0], near_t[0], near_d2[0] = near[lowest], near_t[lowest], near_d2[lowest]
                                 n_kept, is_full = 1, True
                             n_near = n_kept
-                        n_here = min(LANES, begin[here + 1] - first)
+                        n_here = min(SEGMENTS, begin[here + 1] - first)
                         least = measure(
                             ends, marks, needed, members, first, n_here, x, y, k, near, near_t, near_d2, n_near
                         )

@@ -32,25 +32,13 @@ _ARCS_AHEAD = 8
 _BEGINS_AHEAD = 24
 
 
-class Marks(NamedTuple):
-    """Numbers of vertices. A kernel that is given one leaves it empty, or says who empties it."""
-
-    number: np.ndarray  # int32 (n,), number of each vertex by rank, -1 for none
-    #: One flag for each block of 64 vertices of consecutive ranks: whether some of them wait; False for all.
-    has_work: np.ndarray  # bool
-
-
 class Climbs(NamedTuple):
     """Working arrays of searches from both ends, by rank; as given afterwards."""
 
     ahead: np.ndarray  # int64 (n,), labels from the seeds, `UNREACHED`
     back: np.ndarray  # int64 (n,), labels from the readings, `UNREACHED`
-    has_work: np.ndarray  # bool, as in `Marks`
-
-
-def new_marks(n):
-    """Return empty marks for `n` vertices."""
-    return Marks(np.full(n, -1, np.int32), np.zeros((n >> 6) + 1, np.bool_))
+    #: One flag for each block of 64 vertices of consecutive ranks: whether some of them wait; False for all.
+    has_work: np.ndarray  # bool
 
 
 def new_climbs(n):
@@ -228,12 +216,12 @@ def restrict(down, parent, rank, reads, place, room):
 
 
 @kernel
-def many_to_many(up, rank, stream, seeds, limit, marks, result):
+def many_to_many(up, rank, stream, seeds, limit, climbs, result):
     """
     Fill ``result[i, j]`` with the smallest label from the seeds of search `i` to the readings of column `j`.
 
-    `LANES` searches run side by side: each climbs from its seeds to higher-ranked vertices, then one sweep down the
-    restricted graph serves them all.
+    Each search climbs from its seeds to higher-ranked vertices, then one sweep down the restricted graph serves `LANES`
+    of them side by side.
 
     Parameters
     ----------
@@ -244,63 +232,41 @@ def many_to_many(up, rank, stream, seeds, limit, marks, result):
         Seeds of each search.
     limit : int64
         Labels above it become `UNREACHED`.
-    marks : Marks
-        Empty, also afterwards.
+    climbs : Climbs
     result : int64 array of shape (n_searches, n_columns)
         Overwritten.
     """
-    indptr_up, heads_up, labels_up = up
     place, _, tails, labels, n_rows = stream
-    seed_indptr, seed_states, seed_keys = seeds
-    n = indptr_up.size - 1
     n_searches, n_columns = result.shape
-    slot, has_work = marks
+    label = climbs.ahead
+    climbed = np.empty(label.size, np.int32)
+    # Labels of the rows that some search has climbed to, and the number of each such row among them.
     above = np.empty((1024, LANES), np.int64)
-    start = np.full(n_rows, -1, np.int32)
+    slot = np.full(n_rows, -1, np.int32)
     # The last row is that of each column, one after the other.
     below = np.empty((n_rows + 1, LANES), np.int64)
     for first in range(0, n_searches, LANES):
         used = min(LANES, n_searches - first)
         n_slots = np.int64(0)
         for lane in range(used):
-            for k in range(seed_indptr[first + lane], seed_indptr[first + lane + 1]):
-                v = rank[seed_states[k]]
-                if slot[v] < 0:
-                    above = _room_for(above, n_slots)
-                    slot[v] = n_slots
-                    n_slots += 1
-                    has_work[v >> 6] = True
-                above[slot[v], lane] = min(above[slot[v], lane], seed_keys[k])
-        for block in range(has_work.size):
-            if not has_work[block]:
-                continue
-            for v in range(block << 6, min(n, (block + 1) << 6)):
-                mine = slot[v]
-                if mine < 0:
-                    continue
-                slot[v] = -1
-                if place[v] >= 0:
-                    start[place[v]] = mine
-                for k in range(indptr_up[v], indptr_up[v + 1]):
-                    w = heads_up[k]
-                    theirs = slot[w]
-                    if theirs < 0:
+            own = slice(seeds.indptr[first + lane], seeds.indptr[first + lane + 1])
+            n_climbed = _climb(up, rank, seeds.states[own], seeds.keys[own], limit, label, climbs.has_work, climbed)
+            for i in range(n_climbed):
+                v = climbed[i]
+                row = place[v]
+                if row >= 0:
+                    if slot[row] < 0:
                         above = _room_for(above, n_slots)
-                        theirs = n_slots
-                        slot[w] = theirs
+                        slot[row] = n_slots
                         n_slots += 1
-                        has_work[w >> 6] = True
-                    label = labels_up[k]
-                    for lane in range(LANES):
-                        above[theirs, lane] = min(above[theirs, lane], above[mine, lane] + label)
-            # Not before: vertices of the same block set it again.
-            has_work[block] = False
+                    above[slot[row], lane] = label[v]
+                label[v] = UNREACHED
         at = 0
         for row in range(n_rows + n_columns):
             here = min(row, n_rows)
-            mine = start[row] if row < n_rows else np.int32(-1)
+            mine = slot[row] if row < n_rows else np.int32(-1)
             if mine >= 0:
-                start[row] = -1
+                slot[row] = -1
             for lane in range(LANES):
                 below[here, lane] = above[mine, lane] if mine >= 0 else UNREACHED
             at = relax(below, here, tails, labels, at)
