@@ -21,8 +21,8 @@ from numba.extending import intrinsic
 _types: Any = numba.types
 _settings: Any = numba.config
 
-#: Searches that are relaxed at once. Their labels for one vertex fill two cache lines and whole vector registers. With 8,
-#: the sweeps of 1,000 x 1,000 in New York take 1.4 times as long, and with 32 they are not quicker.
+#: Searches that are relaxed at once. Their labels for one vertex fill two cache lines and whole vector registers. With
+#: 8, the sweeps of 1,000 x 1,000 in New York take 1.4 times as long, and with 32 they are not quicker.
 LANES = 16
 #: Segments that are measured at once: their numbers fill vector registers.
 SEGMENTS = 8
