@@ -19,9 +19,11 @@ from hypothesis import strategies as st
 
 from tests.support.osm_files import Relation, Way, osm_xml
 from traveltime_lab import crs
+from traveltime_lab._arrays import arrays_by_field
 from traveltime_lab.crs import segment_lengths_m
 from traveltime_lab.errors import DataError, MissingFileError
-from traveltime_lab.readers.osm import extract, places
+from traveltime_lab.readers.osm import edges as edges_module
+from traveltime_lab.readers.osm import extract, places, street_ways
 from traveltime_lab.readers.osm import nodes as nodes_module
 from traveltime_lab.readers.osm.edges import split_at_junctions, unbroken_runs
 from traveltime_lab.readers.osm.extract import Ways
@@ -619,14 +621,36 @@ def test_how_many_objects_are_read_at_once_does_not_matter(tmp_path, monkeypatch
     numbered = [(n, f"{n % 9 + 1} {(n + 1) % 9 + 1}", f"building=yes|addr:housenumber={n}") for n in range(20, 32)]
     path = tmp_path / "town.osm"
     tags = {n: f"name=Place {n}|amenity=cafe" for n in range(1, 10)}
-    path.write_bytes(osm_xml(GRID, [(10, "1 2 3", "highway=primary"), *numbered], node_tags=tags))
+    streets = [
+        (10, "1 2 3", "highway=primary|name=First|lit=yes"),
+        (11, "3 6 9", "highway=steps|step_count=9"),
+        (12, "1 4 7 8", "highway=proposed|name=Never"),
+        (13, "4 5 6", "highway=residential|tunnel=yes|surface=asphalt|name=First"),
+        (14, "7 9", "route=ferry|duration=00:20|foot=yes"),
+        (15, "2 5 99 8", "highway=primary|lit=yes"),
+    ]
+    path.write_bytes(osm_xml(GRID, [*streets, *numbered], node_tags=tags))
     whole = read_osm(path)
     assert whole.report["place_nodes"] == 9 and whole.report["place_ways"] == 12
+    assert whole.names == ["", "First"] and whole.uses["is_ferry"].any() and whole.edge_off_ground.any()
     monkeypatch.setattr(places, "_AT_ONCE", 5)
+    monkeypatch.setattr(street_ways, "_AT_ONCE", 2)
+    monkeypatch.setattr(edges_module, "_AT_ONCE", 2)
     monkeypatch.setattr(nodes_module, "_BLOCK", 2)
     parts = read_osm(path)
     assert parts.places.equals(whole.places)
+    assert parts.uses.equals(whole.uses)
+    assert parts.names == whole.names
     assert parts.report == whole.report
+    for name, array in arrays_by_field(whole).items():
+        np.testing.assert_array_equal(array, getattr(parts, name), name)
+
+
+def test_ways_without_references_keep_none_of_their_memory():
+    ways = Ways(np.array([1]), ["highway=primary"], np.array([0, 2]), np.array([7, 8]))
+    left = ways.without_refs()
+    assert left.refs.size == 0 and left.refs.base is None
+    assert left.osm_id is ways.osm_id and left.indptr.size == 2
 
 
 @pytest.mark.parametrize("ids", [[], [5], [-3, 5, 9]])

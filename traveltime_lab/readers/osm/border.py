@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import shapely
 
-from traveltime_lab._arrays import BoolArray, Int64Array
+from traveltime_lab._arrays import BoolArray, Int32Array
 from traveltime_lab.crs import wrap_degrees
 from traveltime_lab.errors import DataError
-from traveltime_lab.readers.osm.edges import Edges, Runs
+from traveltime_lab.readers.osm.edges import Edges
 from traveltime_lab.readers.osm.nodes import NodePositions, NodeTable
 from traveltime_lab.readers.osm.source_file import Header
 from traveltime_lab.readers.region import Region
@@ -30,7 +30,7 @@ _BESIDE = 0.1
 
 
 def extent_of(
-    header: Header, region: Region | None, runs: Runs, positions: NodePositions, nodes: NodeTable
+    header: Header, region: Region | None, cut: Int32Array, positions: NodePositions, nodes: NodeTable
 ) -> Extent | None:
     """
     Return where the streets of a file are complete; None if the file does not say.
@@ -46,7 +46,7 @@ def extent_of(
         assert nodes.bounds is not None
         if not (np.abs(np.subtract(nodes.bounds, bounds)) <= _ROUNDING).all():
             return Extent("file", bounds, header.shape)
-    return Extent("ways") if _are_around(positions, nodes, runs.cut) else None
+    return Extent("ways") if _are_around(positions, nodes, cut) else None
 
 
 def _common(region: Region, files: Any) -> Any:
@@ -68,7 +68,7 @@ def _common(region: Region, files: Any) -> Any:
     return shape
 
 
-def _are_around(positions: NodePositions, nodes: NodeTable, cut: Int64Array) -> bool:
+def _are_around(positions: NodePositions, nodes: NodeTable, cut: Int32Array) -> bool:
     """Return whether nodes next to missing ones are several, all around, and mostly near the hull of all nodes."""
     if cut.size < _FEWEST_CUT:
         return False
@@ -84,16 +84,16 @@ def _are_around(positions: NodePositions, nodes: NodeTable, cut: Int64Array) -> 
     return bool(np.median(to_hull) <= _BESIDE * np.sqrt(of_all.area))
 
 
-def are_cut(extent: Extent, runs: Runs, edges: Edges, n_nodes: int) -> BoolArray:
+def are_cut(extent: Extent, cut: Int32Array, edges: Edges, n_nodes: int) -> BoolArray:
     """
     Return which edges have a node beyond the border, or next to a missing one.
 
     Where many more edges lead across the border than end at a missing node, the latter are gaps of the data.
     """
     is_cut = np.zeros(n_nodes, np.bool_)
-    is_cut[runs.cut] = True
+    is_cut[cut] = True
     across: BoolArray = np.logical_or.reduceat(
         ~extent.contains(edges.coord_lng, edges.coord_lat), edges.coord_indptr[:-1]
     )
     ends: BoolArray = np.logical_or.reduceat(is_cut[edges.coord_node], edges.coord_indptr[:-1])
-    return across if runs.cut.size < _GAPS * across.sum() else across | ends
+    return across if cut.size < _GAPS * across.sum() else across | ends

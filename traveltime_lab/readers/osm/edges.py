@@ -14,6 +14,8 @@ from traveltime_lab.readers.osm.nodes import NodePositions
 
 #: Minimum length of an edge. Different nodes may share a point, and positions along an edge need a length.
 SHORTEST_EDGE_M = 0.01
+#: Segments that are measured at once.
+_AT_ONCE = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -23,7 +25,7 @@ class Runs:
 
     Attributes
     ----------
-    node : int64 array of shape (n_positions,)
+    node : int32 array of shape (n_positions,)
         Index of the node in the node positions.
     way : int32 array of shape (n_positions,)
         Row of the way.
@@ -31,18 +33,18 @@ class Runs:
         First and last position of each stretch.
     is_whole : bool array of shape (n_ways,)
         Ways of which all nodes are in the file.
-    cut : int64 array
+    cut : int32 array
         Indices of the nodes next to a missing one on a way, in any order.
     report : dict
         Numbers of ways that were cut or dropped, by reason.
     """
 
-    node: Int64Array
+    node: Int32Array
     way: Int32Array
     is_start: BoolArray
     is_end: BoolArray
     is_whole: BoolArray
-    cut: Int64Array
+    cut: Int32Array
     report: dict[str, int]
 
 
@@ -50,12 +52,12 @@ class Runs:
 class Edges:
     """Edges between junctions and other splitting nodes; node indices are those of the node positions."""
 
-    from_node: Int64Array
-    to_node: Int64Array
+    from_node: Int32Array
+    to_node: Int32Array
     way: Int32Array
     length_m: FloatArray
     coord_indptr: Int64Array
-    coord_node: Int64Array
+    coord_node: Int32Array
     coord_lng: FloatArray
     coord_lat: FloatArray
 
@@ -123,30 +125,42 @@ def split_at_junctions(runs: Runs, positions: NodePositions, must_split: BoolArr
     """
     n_passes = np.bincount(runs.node, minlength=len(positions.osm_id))
     is_split = (n_passes > 1) | must_split
+    del n_passes
     stop = np.flatnonzero(is_split[runs.node] | runs.is_start | runs.is_end)
     is_edge = ~runs.is_end[stop[:-1]] if len(stop) else np.zeros(0, np.bool_)
     first, last = stop[:-1][is_edge], stop[1:][is_edge]
+    del stop, is_edge
 
-    lng, lat = positions.lng[runs.node], positions.lat[runs.node]
-    along_nm = np.zeros(len(lng), np.int64)
-    if len(lng) > 1:
-        along_nm[1:] = nanometres(segment_lengths_m(lng, lat))
-        along_nm[1:][runs.is_end[:-1]] = 0
-        np.cumsum(along_nm, out=along_nm)
+    along_nm = _along_nm(runs, positions)
     length_m = (along_nm[last] - along_nm[first]) / 1e9
-
+    del along_nm
     is_pointlike = (runs.node[first] == runs.node[last]) & (length_m < SHORTEST_EDGE_M)
     first, last = first[~is_pointlike], last[~is_pointlike]
     length_m = np.maximum(length_m[~is_pointlike], SHORTEST_EDGE_M)
 
     counts = last - first + 1
     indptr = indptr_of(counts)
-    del along_nm, stop, is_edge
     take = np.repeat(first - indptr[:-1], counts)
     take += np.arange(take.size)
+    node = runs.node[take]
+    del take
     return Edges(
-        runs.node[first], runs.node[last], runs.way[first], length_m, indptr, runs.node[take], lng[take], lat[take]
-    )
+        runs.node[first], runs.node[last], runs.way[first], length_m, indptr, node, positions.lng[node],
+        positions.lat[node],
+    )  # fmt: skip
+
+
+def _along_nm(runs: Runs, positions: NodePositions) -> Int64Array:
+    """Return how far along the stretches, one after the other, each position is, in nanometres."""
+    along_nm = np.zeros(len(runs.node), np.int64)
+    # Some at a time, because coordinates have twice the memory of the result.
+    for begin in range(0, len(runs.node) - 1, _AT_ONCE):
+        node = runs.node[begin : begin + _AT_ONCE + 1]
+        along_nm[begin + 1 : begin + node.size] = nanometres(
+            segment_lengths_m(positions.lng[node], positions.lat[node])
+        )
+    along_nm[1:][runs.is_end[:-1]] = 0
+    return np.cumsum(along_nm, out=along_nm)
 
 
 def way_lengths_m(runs: Runs, positions: NodePositions, rows: Sequence[int]) -> dict[int, float]:

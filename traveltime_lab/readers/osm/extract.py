@@ -71,7 +71,8 @@ class Ways:
 
     def without_refs(self) -> Ways:
         """Return the ways without their node references."""
-        return replace(self, indptr=np.zeros_like(self.indptr), refs=self.refs[:0])
+        # New arrays: views would keep the memory of the others.
+        return replace(self, indptr=np.zeros_like(self.indptr), refs=np.zeros(0, np.int64))
 
 
 class Relation(NamedTuple):

@@ -15,14 +15,14 @@ from typing import Any, Final
 import numpy as np
 import shapely
 
-from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray, Int64Array, unique_values
+from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray, Int32Array, Int64Array, unique_values
 from traveltime_lab.crs import wrap_degrees
 
 #: Rows of the table of nodes as libosmium writes them.
 LOCATION: Final = np.dtype([("id", "<i8"), ("x", "<i4"), ("y", "<i4")])
 #: Coordinates are integers of this part of a degree.
 PER_DEGREE: Final = 10_000_000
-#: Rows that are looked at together.
+#: Rows, or references, that are looked at together.
 _BLOCK: Final = 1 << 18
 
 
@@ -34,12 +34,15 @@ class NodePositions:
     lng: FloatArray
     lat: FloatArray
 
-    def find(self, refs: Int64Array) -> Int64Array:
+    def find(self, refs: Int64Array) -> Int32Array:
         """Return the index of each node reference, -1 where the node is not among them."""
-        if len(self.osm_id) == 0:
-            return np.full(len(refs), -1, np.int64)
-        idx = np.minimum(np.searchsorted(self.osm_id, refs), len(self.osm_id) - 1)
-        return np.where(self.osm_id[idx] == refs, idx, -1)
+        found = np.full(len(refs), -1, np.int32)
+        # Some at a time, because the places have twice the memory of the result.
+        for begin in range(0, len(refs) if len(self.osm_id) else 0, _BLOCK):
+            part = refs[begin : begin + _BLOCK]
+            idx = np.minimum(np.searchsorted(self.osm_id, part), len(self.osm_id) - 1)
+            found[begin : begin + _BLOCK] = np.where(self.osm_id[idx] == part, idx, -1)
+        return found
 
 
 class NodeTable:

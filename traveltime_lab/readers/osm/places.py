@@ -12,7 +12,7 @@ import osmium
 import pandas as pd
 import pyarrow as pa
 
-from traveltime_lab._arrays import FloatArray, Int64Array
+from traveltime_lab._arrays import FloatArray, Int32Array
 from traveltime_lab.readers.osm.extract import OsmFile, Relation
 from traveltime_lab.readers.osm.nodes import NodePositions
 from traveltime_lab.readers.osm.opl import parse_tags
@@ -209,7 +209,7 @@ def _population(text: str) -> int:
     return min(int(digits), 10**10) if digits.isdecimal() and len(digits) < 15 else 0
 
 
-def _box(nodes: Int64Array, positions: NodePositions) -> FloatArray | None:
+def _box(nodes: Int32Array, positions: NodePositions) -> FloatArray | None:
     """Return west, south, east, north of the nodes in the file; None if there are none or they cross 180 degrees."""
     nodes = nodes[nodes >= 0]
     if not nodes.size:

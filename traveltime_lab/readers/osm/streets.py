@@ -11,38 +11,31 @@ from __future__ import annotations
 
 import logging
 import os
-from array import array
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import osmium
 import pandas as pd
 
-from traveltime_lab._arrays import BoolArray, Int32Array, UInt8Array, UInt16Array, UInt32Array
+from traveltime_lab._arrays import BoolArray, Int32Array, UInt16Array
 from traveltime_lab.errors import DataError
-from traveltime_lab.readers.osm.avoid import AVOID_KEYS, avoid_code
 from traveltime_lab.readers.osm.border import are_cut, extent_of
 from traveltime_lab.readers.osm.edges import (
     Edges,
     Runs,
-    joined_ways,
-    no_ways,
     split_at_junctions,
     unbroken_runs,
     way_lengths_m,
 )
-from traveltime_lab.readers.osm.extract import OsmFile, Relation, Ways
-from traveltime_lab.readers.osm.ferries import timed_ferries, untagged_ferries
+from traveltime_lab.readers.osm.extract import OsmFile, Relation
 from traveltime_lab.readers.osm.nodes import NodePositions
-from traveltime_lab.readers.osm.opl import decode, encode, parse_tags
 from traveltime_lab.readers.osm.places import NAME_KEYS, PlaceRows, is_place, read_places
 from traveltime_lab.readers.osm.step_free import NODE_KEYS as OBSTACLE_KEYS
-from traveltime_lab.readers.osm.step_free import STEP_FREE_KEYS, node_code, way_code
-from traveltime_lab.readers.osm.stress import STRESS_KEYS, by_side_of_traffic, codes
-from traveltime_lab.readers.osm.tags import NODE_KEYS, RELEVANT_KEYS, WayUse, interpret, is_off_ground, node_flags
+from traveltime_lab.readers.osm.step_free import node_code
+from traveltime_lab.readers.osm.street_ways import StreetWays, read_street_ways
+from traveltime_lab.readers.osm.stress import by_side_of_traffic
+from traveltime_lab.readers.osm.tags import NODE_KEYS, interpret, node_flags
 from traveltime_lab.readers.osm.turn_restrictions import (
     DirectedRestrictions,
     DrivableEdges,
@@ -52,6 +45,7 @@ from traveltime_lab.readers.osm.turn_restrictions import (
 )
 from traveltime_lab.readers.osm.water import read_waters
 from traveltime_lab.readers.region import Region
+from traveltime_lab.runtime import on_disk
 from traveltime_lab.streets.on_ground import ends_of
 from traveltime_lab.streets.tables import (
     NODE_BLOCKS_CYCLING,
@@ -61,7 +55,6 @@ from traveltime_lab.streets.tables import (
     NODE_LEVEL_CROSSING,
     NODE_SIGNALS,
     NODE_STOP,
-    USE_DTYPES,
     StreetTables,
 )
 
@@ -81,11 +74,6 @@ _SPLITTING_FLAGS = (
     | NODE_BLOCKS_CYCLING
     | NODE_BLOCKS_DRIVING
 )
-_STREET_KEYS = ("highway", "route", "railway", "public_transport", "man_made")
-_RELEVANT = frozenset(RELEVANT_KEYS)
-#: Keys of ways that say more of the streets that `interpret` finds.
-_MORE = frozenset((*STRESS_KEYS, *STEP_FREE_KEYS, *AVOID_KEYS)) - _RELEVANT
-_SURFACES = ("surface=", "tracktype=", "smoothness=")
 
 
 def read_osm(
@@ -136,7 +124,9 @@ def read_osm(
     are, and their other conditions are not. `StreetTables.report` counts dropped and ignored objects, by reason.
     """
     with OsmFile(path, region) as file, file.reading_text():
-        return _read(file, on_step or _log_step)
+        tables = _read(file, on_step or _log_step)
+    on_disk.trim()
+    return tables
 
 
 def _read(file: OsmFile, report_progress: Callable[[str, float], Any]) -> StreetTables:
@@ -150,7 +140,8 @@ def _read(file: OsmFile, report_progress: Callable[[str, float], Any]) -> Street
     restrictions = turn_restrictions(relations["restriction"])
 
     report_progress("ways", 0.05)
-    streets = _read_streets(file, multipolygons, relations["route"])
+    streets = read_street_ways(file, multipolygons, relations["route"])
+    on_disk.trim()
 
     report_progress("nodes", 0.5)
     nodes = file.read_nodes(has_negative_ids=bool((streets.ways.refs < 0).any()))
@@ -174,6 +165,9 @@ def _read(file: OsmFile, report_progress: Callable[[str, float], Any]) -> Street
             f"{len(streets.ways.osm_id)} of them are open to a mode, and none has two nodes in the file. "
             "Check that it is an extract with highways and their nodes."
         )
+    cut, report_of_runs = runs.cut, runs.report
+    del runs
+    on_disk.trim()
 
     report_progress("restrictions", 0.85)
     uses = streets.uses_table()
@@ -189,14 +183,14 @@ def _read(file: OsmFile, report_progress: Callable[[str, float], Any]) -> Street
     report_progress("places", 0.95)
     places = read_places(file, named, multipolygons)
 
-    extent = extent_of(header, file.region, runs, positions, nodes)
+    extent = extent_of(header, file.region, cut, positions, nodes)
     nodes.forget()
     tables = _tables(streets, edges, positions, flags, uses, turns)
     is_node = _is_node(edges, len(positions.osm_id))
     tables |= {"edge_step_free": streets.obstacles[edges.way], "node_step_free": obstacles[is_node]}
     tables["edge_avoid"] = streets.avoid[edges.way]
     if extent is not None:
-        tables["extent"], tables["edge_is_cut"] = extent, are_cut(extent, runs, edges, len(positions.osm_id))
+        tables["extent"], tables["edge_is_cut"] = extent, are_cut(extent, cut, edges, len(positions.osm_id))
     report: dict[str, Any] = {
         "source": file.name,
         "attribution": ATTRIBUTION,
@@ -209,7 +203,7 @@ def _read(file: OsmFile, report_progress: Callable[[str, float], Any]) -> Street
         "ways_dropped_unusable": streets.n_read - len(streets.ways.osm_id),
         "pedestrian_area_outlines": streets.n_outlines,
         "ferry_ways_from_relations": streets.n_from_ferry_relations,
-        **runs.report,
+        **report_of_runs,
         "nodes": len(tables["node_osm_id"]),
         "edges": len(edges.way),
         "surface_unknown_share": _surface_unknown_share(streets, edges, uses),
@@ -240,143 +234,6 @@ def _log_step(step: str, share: float) -> None:
     logger.debug("read_osm step=%s share=%.2f", step, share)
 
 
-@dataclass
-class _Streets:
-    """Ways that are open to a mode, with the interpretation of their tags and their names."""
-
-    ways: Ways
-    use: Int32Array
-    off_ground: BoolArray
-    has_surface: BoolArray
-    #: Numbers of `codes` of each way in both directions, where traffic keeps right and left.
-    stress: UInt16Array
-    #: Numbers of `way_code` of each way.
-    obstacles: UInt32Array
-    #: Numbers of `avoid_code` of each way.
-    avoid: UInt8Array
-    name: Int32Array
-    uses: list[WayUse]
-    names: list[str]
-    n_read: int
-    n_outlines: int
-    n_from_ferry_relations: int
-    #: For each ferry with a duration: its row, its tags with the duration, and all rows that the duration covers.
-    timed_ferries: list[tuple[int, dict[str, str], list[int]]] = field(default_factory=list)
-
-    def uses_table(self) -> pd.DataFrame:
-        columns = zip(*self.uses, strict=True)
-        return pd.DataFrame(
-            {
-                column: pd.Series(values, dtype=dtype) if dtype == "object" else np.array(values, dtype)
-                for (column, dtype), values in zip(USE_DTYPES.items(), columns, strict=True)
-            }
-        )
-
-
-def _read_streets(file: OsmFile, multipolygons: Sequence[Relation], ferry_relations: Sequence[Relation]) -> _Streets:
-    ways = file.ways(osmium.filter.KeyFilter(*_STREET_KEYS))
-    known = set(ways.osm_id.tolist())
-    outlines = _pedestrian_outlines(file, multipolygons, known=known)
-    known.update(outlines.osm_id.tolist())
-    crossings, at_shore = untagged_ferries(file, ferry_relations, known=known)
-    del known
-    ways = joined_ways(ways, outlines, crossings)
-    uses: dict[WayUse, int] = {}
-    use_by_tags: dict[tuple[str, ...], int] = {}
-    raised: set[tuple[str, ...]] = set()
-    # Numbers of ways in arrays: lists of Python objects would have five times the memory.
-    off_ground, has_surface, row_of_tags = bytearray(), bytearray(), array("i")
-    rows: dict[tuple[str, ...], int] = {}
-    stress_codes: list[tuple[int, ...]] = []
-    obstacles: list[int] = []
-    avoid: list[int] = []
-    ferry_uses: set[int] = set()
-    names = {"": 0}
-    kept_rows, use, name = array("q"), array("i"), array("i")
-    ferries: dict[int, tuple[int, dict[str, str]]] = {}
-    n_read = 0
-    for row, text in enumerate(ways.tags):
-        relevant: list[str] = []
-        more: list[str] = []
-        label = number = ""
-        for pair in text.split(","):
-            key, _, value = pair.partition("=")
-            if key in _RELEVANT:
-                relevant.append(pair)
-            elif key in _MORE:
-                more.append(pair)
-            elif key == "name":
-                label = value
-            elif key == "ref":
-                number = value
-        signature = tuple(relevant)
-        use_idx = use_by_tags.get(signature)
-        if use_idx is None:
-            tags = parse_tags(",".join(relevant))
-            way_use = interpret(tags)
-            if is_off_ground(tags):
-                raised.add(signature)
-            use_idx = -1 if way_use is None else uses.setdefault(way_use, len(uses))
-            use_by_tags[signature] = use_idx
-            if way_use is not None and way_use.is_ferry:
-                ferry_uses.add(use_idx)
-        if use_idx < 0:
-            n_read += "highway=" in text
-            continue
-        n_read += 1
-        if use_idx in ferry_uses:
-            ferries[int(ways.osm_id[row])] = len(kept_rows), parse_tags(text)
-        kept_rows.append(row)
-        use.append(use_idx)
-        off_ground.append(signature in raised)
-        every = (*relevant, *more)
-        if every not in rows:
-            tags = parse_tags(",".join(every))
-            rows[every] = len(rows)
-            stress_codes.append((*codes(tags), *codes(tags, is_left_hand=True)))
-            obstacles.append(way_code(tags))
-            avoid.append(avoid_code(tags))
-        row_of_tags.append(rows[every])
-        has_surface.append(any(pair.startswith(_SURFACES) for pair in relevant))
-        name.append(names.setdefault(label or number, len(names)))
-    every_tag = np.array(row_of_tags, np.int32)
-    return _Streets(
-        ways.rows(np.array(kept_rows, np.int64)).without_tags(),
-        np.array(use, np.int32),
-        np.array(off_ground, np.bool_),
-        np.array(has_surface, np.bool_),
-        np.array(stress_codes, np.uint16).reshape(-1, 2, 2)[every_tag],
-        np.array(obstacles, np.uint32)[every_tag],
-        np.array(avoid, np.uint8)[every_tag],
-        np.array(name, np.int32),
-        list(uses),
-        [decode(text) for text in names],
-        n_read,
-        len(outlines.osm_id),
-        len(crossings.osm_id),
-        timed_ferries(ferries, ferry_relations, in_file={*ways.osm_id.tolist(), *at_shore}),
-    )
-
-
-def _pedestrian_outlines(file: OsmFile, multipolygons: Sequence[Relation], *, known: set[int]) -> Ways:
-    """Return the outer rings of multipolygons that are streets, as ways with the tags of their relation."""
-    street_of: dict[int, str] = {}
-    for relation in multipolygons:
-        if "highway" in relation.tags or "platform" in (
-            relation.tags.get("railway"),
-            relation.tags.get("public_transport"),
-        ):
-            tags = ((key, value) for key, value in relation.tags.items() if key in _RELEVANT or key in _MORE)
-            text = ",".join(f"{key}={encode(value)}" for key, value in tags)
-            for letter, ref, role in relation.members:
-                if letter == "w" and role in ("outer", "") and ref not in known:
-                    street_of.setdefault(ref, f"{text},area=yes")
-    if not street_of:
-        return no_ways()
-    found = file.ways_by_id(street_of)
-    return Ways(found.osm_id, [street_of[way] for way in found.osm_id.tolist()], found.indptr, found.refs)
-
-
 def _read_nodes(file: OsmFile, positions: NodePositions, flags: UInt16Array, obstacles: UInt16Array) -> PlaceRows:
     """Set the flags and obstacles of tagged nodes; return those that are places."""
     osm_ids, values, named = [], [], PlaceRows()
@@ -401,7 +258,7 @@ def _is_node(edges: Edges, n_nodes: int) -> BoolArray:
     return found
 
 
-def _time_ferries(streets: _Streets, runs: Runs, positions: NodePositions) -> None:
+def _time_ferries(streets: StreetWays, runs: Runs, positions: NodePositions) -> None:
     """Set the speed of ferries with a duration from their length, if all their nodes are in the file."""
     if not streets.timed_ferries:
         return
@@ -419,7 +276,7 @@ def _time_ferries(streets: _Streets, runs: Runs, positions: NodePositions) -> No
 def _map_restrictions(
     restrictions: Sequence[TurnRestriction],
     edges: Edges,
-    streets: _Streets,
+    streets: StreetWays,
     positions: NodePositions,
     uses: pd.DataFrame,
 ) -> DirectedRestrictions:
@@ -443,7 +300,7 @@ def _map_restrictions(
 
 
 def _tables(
-    streets: _Streets,
+    streets: StreetWays,
     edges: Edges,
     positions: NodePositions,
     flags: UInt16Array,
@@ -485,7 +342,7 @@ def _tables(
     }
 
 
-def _surface_unknown_share(streets: _Streets, edges: Edges, uses: pd.DataFrame) -> float:
+def _surface_unknown_share(streets: StreetWays, edges: Edges, uses: pd.DataFrame) -> float:
     """Return the share, by length, of streets without a tag of their surface; ferries are no streets."""
     length_m = np.where(uses["is_ferry"].to_numpy()[streets.use[edges.way]], 0.0, edges.length_m)
     total = float(length_m.sum())

@@ -131,8 +131,8 @@ def _restrictions(held: Held, relation: Relation) -> list[TurnRestriction]:
 class DrivableEdges:
     """The directed edges that are open to cars, by way; restrictions are mapped to them."""
 
-    from_node: Int64Array
-    to_node: Int64Array
+    from_node: Int32Array
+    to_node: Int32Array
     is_open_forward: BoolArray
     is_open_backward: BoolArray
     #: First and last edge (exclusive) of each way that is a member of a restriction.

@@ -10,7 +10,7 @@ import numpy as np
 import osmium
 import shapely
 
-from traveltime_lab._arrays import FloatArray, Int64Array
+from traveltime_lab._arrays import FloatArray, Int32Array
 from traveltime_lab.crs import LocalFrame, metres_per_degree
 from traveltime_lab.readers.osm.extract import OsmFile, Relation, Ways
 from traveltime_lab.readers.osm.nodes import NodePositions
@@ -116,7 +116,7 @@ def read_waters(
     return Waters(coastlines, areas, dict(report))
 
 
-def _closed_at_border(ring: Int64Array, positions: NodePositions, bounds: Bounds) -> Int64Array | None:
+def _closed_at_border(ring: Int32Array, positions: NodePositions, bounds: Bounds) -> Int32Array | None:
     """
     Return a ring without its missing nodes (-1), None if they may not be just beyond the border.
 
@@ -144,7 +144,7 @@ def _closed_at_border(ring: Int64Array, positions: NodePositions, bounds: Bounds
 
 
 def _is_land(
-    ring: Int64Array, positions: NodePositions, bounds: Bounds, street_nodes: tuple[FloatArray, FloatArray] | None
+    ring: Int32Array, positions: NodePositions, bounds: Bounds, street_nodes: tuple[FloatArray, FloatArray] | None
 ) -> bool:
     """Return whether a ring has about as many streets on the ground in it as the land beside it."""
     if street_nodes is None:
@@ -159,7 +159,7 @@ def _is_land(
     return bool(drowned(np.array([shore], dtype=object), np.ones(1, np.bool_), x, y, extent))
 
 
-def _areas(lines: Sequence[Int64Array], positions: NodePositions, report: Counter[str]) -> list[Any]:
+def _areas(lines: Sequence[Int32Array], positions: NodePositions, report: Counter[str]) -> list[Any]:
     """Return the area that ways enclose, with holes where rings lie within rings, as a list of zero or one geometry."""
     ends = Counter(int(end) for line in lines if len(line) for end in (line[0], line[-1]))
     if not lines or any(len(line) < 2 or (line < 0).any() for line in lines) or any(n % 2 for n in ends.values()):
@@ -179,7 +179,7 @@ def _areas(lines: Sequence[Int64Array], positions: NodePositions, report: Counte
 def _coastlines(ways: Ways, positions: NodePositions, report: Counter[str]) -> list[FloatArray]:
     """Return coastline ways joined end to end; they are split at missing nodes."""
     nodes = positions.find(ways.refs)
-    pieces: list[Int64Array] = []
+    pieces: list[Int32Array] = []
     for row in range(len(ways.osm_id)):
         line = nodes[ways.indptr[row] : ways.indptr[row + 1]]
         gaps = np.flatnonzero(line < 0)
@@ -197,7 +197,7 @@ def _coastlines(ways: Ways, positions: NodePositions, report: Counter[str]) -> l
     done: set[int] = set()
     lines = []
     for first in order:
-        chain: list[Int64Array] = []
+        chain: list[Int32Array] = []
         number: int | None = first
         while number is not None and number not in done:
             done.add(number)
