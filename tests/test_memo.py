@@ -23,7 +23,8 @@ def test_pinned_by_one_owner_and_shared_by_another() -> None:
     made = kind.of(one, 1, object)
     kind.pin(one, 1, made)
     assert kind.is_ready(other, 1)
-    assert kind.of(other, 1, never) is made
+    assert kind.get(other, 1) is kind.of(other, 1, never) is made
+    assert kind.get(one, 2) is None
     # Read from a file by the one, in place of what was computed.
     read = object()
     kind.pin(one, 1, read)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import threading
 from collections import deque
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,8 @@ from traveltime_lab.kernels.unreached import UNREACHED
 from traveltime_lab.modes.snapping import as_snapping
 from traveltime_lab.modes.transportation import as_transportation
 from traveltime_lab.network.network import Network
-from traveltime_lab.streets import matrix, workspaces
+from traveltime_lab.settings import settings
+from traveltime_lab.streets import contraction, field, matrix, workspaces
 from traveltime_lab.streets.field import label_field, row_field
 from traveltime_lab.streets.graph import RoadGraph, Topology
 from traveltime_lab.streets.pairs import Pairs
@@ -128,6 +130,94 @@ def test_values_along_edges_are_those_of_labels(helsinki: Network, mode: str, is
             kept = near.rows.values
             del near
             assert np.isinf(kept[:, [0, 2]]).all(), "the next search may use them"
+
+
+@pytest.mark.parametrize("is_backward", [False, True])
+@pytest.mark.parametrize("mode", ["walking", "driving"])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_sweep_of_the_hierarchy_is_a_search(
+    helsinki: Network, mode: str, is_backward: bool, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    means, needed, snapping = as_transportation(mode), CAN_ARRIVE if is_backward else CAN_LEAVE, as_snapping(None)
+    graph = helsinki.road_graph(means)
+    contraction.hierarchy(helsinki.streets, graph)
+    random = np.random.default_rng(11)
+    west, south, east, north = helsinki.bounds
+    lng, lat = random.uniform(west, east, 8), random.uniform(south, north, 8)
+    snaps = snap_points(helsinki.streets, lng, lat, means, snapping, needed)
+    for place in np.flatnonzero(snaps.edge >= 0):
+        here = snaps.take(np.array([place]))
+        for limit in (30.0, 600.0, 7200.0):
+            found = []
+            for share in (-1.0, 1.0):
+                monkeypatch.setattr(field, "_MUCH", share)
+                with settings.override(threads=threads):
+                    by_row = row_field(graph, here, snapping, limit=limit, is_backward=is_backward)
+                assert by_row.rows.edges is not None
+                found.append((by_row.rows.values.copy(), np.sort(by_row.rows.edges)))
+                del by_row
+            for swept, searched in zip(*found, strict=True):
+                assert np.array_equal(swept, searched)
+            swept = label_field(graph, here, snapping, limit=limit, is_backward=is_backward).label
+            with monkeypatch.context() as patch:
+                patch.setattr(contraction.HIERARCHY, "get", lambda *_: None)
+                searched = label_field(graph, here, snapping, limit=limit, is_backward=is_backward).label
+            assert np.array_equal(swept, searched)
+    assert_clean(graph.topology)
+
+
+@pytest.mark.parametrize("is_backward", [False, True])
+def test_many_places_from_one_are_read_after_a_sweep_of_all_states(
+    helsinki: Network, is_backward: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = helsinki.road_graph(as_transportation("driving"))
+    random = np.random.default_rng(12)
+    west, south, east, north = helsinki.bounds
+    sides = [
+        snap_points(
+            helsinki.streets, random.uniform(west, east, n), random.uniform(south, north, n),
+            as_transportation("driving"), as_snapping(None), needed,
+        )
+        for n, needed in zip((900, 1) if is_backward else (1, 900), (CAN_LEAVE, CAN_ARRIVE), strict=True)
+    ]  # fmt: skip
+    found = []
+    for most in (0.0, 1e9):
+        monkeypatch.setattr(contraction, "_MOST", most)
+        blocks = matrix.label_blocks(helsinki.streets, graph, *sides, as_snapping(None), limit=400, engine="hierarchy")
+        found.append(np.concatenate([block.labels.ravel() for block in blocks]))
+    assert np.array_equal(*found)
+    assert 20 < np.count_nonzero(found[0] == UNREACHED) < 880
+
+
+def test_a_search_that_reaches_much_is_replaced_by_a_sweep(helsinki: Network, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a limit like that of the search, or a larger one, and only if there is a hierarchy."""
+    means, snapping = as_transportation("driving"), as_snapping(None)
+    swept: list[object] = []
+    label_all = contraction.label_all
+
+    def noted(*arguments: Any, **options: Any) -> None:
+        swept.append(arguments)
+        label_all(*arguments, **options)
+
+    monkeypatch.setattr(contraction, "label_all", noted)
+    graph = helsinki.road_graph(means)
+    field._SHARES.of(graph, None, dict).clear()
+    middle = np.array([np.median(helsinki.tables.node_lng)]), np.array([np.median(helsinki.tables.node_lat)])
+    here = snap_points(helsinki.streets, *middle, means, snapping, CAN_LEAVE)
+
+    def search(limit: float) -> bool:
+        swept.clear()
+        row_field(graph, here, snapping, limit=limit, is_backward=False)
+        return bool(swept)
+
+    contraction.hierarchy(helsinki.streets, graph)
+    assert not search(20.0)
+    assert not search(3600.0), "the search of 20 seconds reached little"
+    assert search(3600.0)
+    assert search(7200.0)
+    assert not search(20.0)
+    monkeypatch.setattr(contraction.HIERARCHY, "get", lambda *_: None)
+    assert not search(3600.0)
 
 
 def test_arrays_of_a_search_that_failed_are_not_used_again(helsinki: Network) -> None:

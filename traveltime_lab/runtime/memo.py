@@ -208,6 +208,14 @@ class Derived(Generic[K, V]):
             entry = owner.memo.entries.get(self, OrderedDict()).get(key)
             return entry is not None and entry.is_made
 
+    def get(self, owner: Owner, key: K) -> V | None:
+        """Return the value of a key, None if it is not cached."""
+        with owner.memo.lock:
+            entry = owner.memo.entries.get(self, OrderedDict()).get(key)
+            made = entry.value if entry is not None and entry.is_made else None
+            found: V | None = owner.memo.pinned.get((self, key), made)
+            return found
+
     def pin(self, owner: Owner, key: K, value: V) -> None:
         """
         Cache a value for as long as its owner exists, whether or not it was computed before.

@@ -127,6 +127,8 @@ _CHANGING: tuple[dict[str, Any], ...] = tuple(
 
 def _tables(network: Network) -> None:
     both = ("travel_time", "distance")
+    # Later, a sweep of the hierarchy replaces the search.
+    distance_map(network, _HERE, distance=500, transportation="walking")
     for mode in BASE_MODES:
         snap(network, _HERE, transportation=mode)
         # The choice differs once there is a hierarchy.

@@ -20,7 +20,7 @@ from traveltime_lab.kernels.street import road, sweeps
 from traveltime_lab.runtime.memo import Derived
 from traveltime_lab.settings import settings
 from traveltime_lab.streets import contraction
-from traveltime_lab.streets.contraction import CONTRACTION, HIERARCHY, RANKS, hierarchy
+from traveltime_lab.streets.contraction import CONTRACTION, DEPTH, HIERARCHY, RANKS, hierarchy, n_ancestors
 from traveltime_lab.streets.dijkstra import Dijkstra
 from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.layer import StreetLayer
@@ -41,7 +41,7 @@ _CUSTOMIZE_NS: Final = 1200
 _RESTRICT_NS: Final = 80
 _SWEEP_NS: Final = 34
 #: Per state, instead of the last two, from one origin.
-_SWEEP_OF_ONE_NS: Final = 66
+_SWEEP_OF_ONE_NS: Final = 42
 #: Per state that a plain search reaches.
 _SEARCH_NS: Final = 63
 #: Per origin of plain searches, for beginning one.
@@ -65,11 +65,6 @@ _MANY: Final = 4
 _CLEAR: Final = 4.0
 #: Largest part of the time with the hierarchy that they may take together; the rest is estimated.
 _SAMPLE_SHARE: Final = 0.05
-#: States from a state to the top of a hierarchy, as a share of the square root of all states: 0.3 to 0.9 on foot and by
-#: car in Porto Alegre, Milan, Helsinki and New York. The upward searches from n destinations visit half of this number
-#: times n to the power of 0.75 together.
-_DEPTH: Final = 0.5
-_CONE: Final = 0.5
 #: The states that a hierarchy visits are counted until it is expected to take this many times as long as searches.
 _COUNTED: Final = 1.5
 
@@ -291,11 +286,6 @@ def is_worth_making(streets: StreetLayer, graph: RoadGraph, gain_ns: float, maki
     return False
 
 
-def n_ancestors(n_states: int, n_points: int) -> float:
-    """Return the typical number of states that the upward searches from a few points visit together."""
-    return _CONE * _DEPTH * math.sqrt(n_states) * math.pow(n_points, 0.75)
-
-
 def expected(
     streets: StreetLayer,
     graph: RoadGraph,
@@ -365,7 +355,7 @@ def _asking_ns(
     hierarchy exists, their number is estimated.
     """
     n_near, n_far, n_states = len(near.snaps), len(far.snaps), graph.topology.n_states
-    depth = _DEPTH * math.sqrt(n_states)
+    depth = DEPTH * math.sqrt(n_states)
     deeper = math.pow(depth / _USUAL_DEPTH, _DEPTH_POWER)
     if are_pairs:
         return (n_near * _CLIMB_NS + n_far * _PAIR_NS) * deeper / settings.threads

@@ -75,7 +75,7 @@ def quickest(
         list_ns = np.clip(_LIST_NS * np.sqrt(_BYTES * n_entries / _CACHED_BYTES), _LIST_NS, _MOST_LIST_NS)
         searching_ns = reading_ns + min(n_entries, n_places * found.reach) * float(list_ns)
     if fits or _has_few_rows(streets, graph, leaving, reached, _MOST_BYTES // (_BYTES * k)):
-        n_rows = min(n_states, sum(engines.n_ancestors(n_states, n) for n in (n_origins, n_places)))
+        n_rows = min(n_states, sum(contraction.n_ancestors(n_states, n) for n in (n_origins, n_places)))
         sweeping_ns = reading_ns + n_rows * (_ROW_NS + k * _CARRY_NS)
     if matrix_ns <= searching_ns:
         # A matrix remembers by itself what it would have saved with a hierarchy.

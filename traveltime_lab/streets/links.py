@@ -9,13 +9,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from traveltime_lab._arrays import joined_rows, rows_of, unique_values
+from traveltime_lab._arrays import Int64Array, joined_rows, rows_of, unique_values
 from traveltime_lab.kernels.records import Ports, Positions
 from traveltime_lab.kernels.street import turns
 from traveltime_lab.kernels.street.turns import ByEdge
 from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.runtime.threads import even_slices, side_by_side
-from traveltime_lab.streets.graph import RoadGraph
+from traveltime_lab.streets.graph import Core, RoadGraph
 from traveltime_lab.streets.labels import connector_labels
 from traveltime_lab.streets.snapping import Snaps
 
@@ -123,6 +123,27 @@ class LinkedPoints:
     def edge_ports(self) -> Ports:
         """Ports of the directed edges that the points are on."""
         return self.graph.entry_ports() if self.is_entry else self.graph.exit_ports()
+
+    def read(self, label: Int64Array, core: Core, limit: np.int64, result: Int64Array) -> None:
+        """
+        Write the labels of all points after one search, on all threads, without making their ports.
+
+        Parameters
+        ----------
+        label : int64 array of shape (n_states,)
+        core : Core
+            The arcs of the search; `label` may lack the states that were removed.
+        limit : int64
+            Larger labels become `UNREACHED`.
+        result : int64 array of shape (n_points,)
+            Overwritten.
+        """
+        how = self.positions, self.edge_ports, self.graph.traversal, self.is_entry, core.above, core.above_key, limit
+
+        def read(part: slice) -> None:
+            turns.read_positions(label, *how, part.start, part.stop, result)
+
+        side_by_side([functools.partial(read, part) for part in even_slices(result.size)])
 
     def part(self, rows: slice) -> LinkedPoints:
         """Return some consecutive points."""

@@ -4,7 +4,6 @@ Searches from rows of points to columns of points, one bounded Dijkstra search f
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,7 +11,6 @@ import numpy as np
 from traveltime_lab._arrays import Int64Array, rows_of, take_rows
 from traveltime_lab.kernels.records import Ports
 from traveltime_lab.kernels.street import road, turns
-from traveltime_lab.runtime.threads import even_slices, side_by_side
 from traveltime_lab.streets.graph import Core, RoadGraph
 from traveltime_lab.streets.links import LinkedPoints, by_edge
 from traveltime_lab.streets.workspaces import search_space
@@ -96,7 +94,7 @@ class RowSearch:
                     space.queue, touched = road.from_one(
                         self.core.arcs, take_rows(seeds, row, row + 1), limit, space.label, space.queue
                     )
-                    self._read(space.label, limit, labels[row])
+                    columns.read(space.label, self.core, limit, labels[row])
                     road.clear(space.label, touched)
             else:
                 space.queue = road.many_to_many(
@@ -105,13 +103,3 @@ class RowSearch:
         is_forward, here = not self.is_backward, rows_of(rows.positions, part.start, part.stop)
         turns.improve_along_edges(here, columns.positions, is_forward, graph.directed, self.by_edge, limits, labels)
         return labels
-
-    def _read(self, label: Int64Array, limit: np.int64, result: Int64Array) -> None:
-        """Write the labels of all columns after a search, on all threads."""
-        columns, core = self.columns, self.core
-        ports = (columns.positions, columns.edge_ports, self.graph.traversal, columns.is_entry)
-
-        def read(part: slice) -> None:
-            turns.read_positions(label, *ports, core.above, core.above_key, limit, part.start, part.stop, result)
-
-        side_by_side([functools.partial(read, part) for part in even_slices(result.size)])

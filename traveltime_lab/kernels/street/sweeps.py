@@ -145,16 +145,14 @@ def cone(parent, rank, states, place, vertices, n_rows):
 
 @kernel
 def fetch(arcs, vertices, row, n_rows):
-    """Prefetch the arcs of vertices some rows ahead."""
+    """Prefetch the first arcs of vertices some rows ahead; a loop over all of them would take longer than it saves."""
     if row + _BEGINS_AHEAD < n_rows:
         prefetch(arcs.indptr, vertices[row + _BEGINS_AHEAD])
     if row + _ARCS_AHEAD < n_rows:
-        v = vertices[row + _ARCS_AHEAD]
-        # A cache line has 16 ends of arcs, or 8 labels.
-        for k in range(arcs.indptr[v], arcs.indptr[v + 1], 16):
-            prefetch(arcs.indices, k)
-            prefetch(arcs.weights, k)
-            prefetch(arcs.weights, k + 8)
+        first = arcs.indptr[vertices[row + _ARCS_AHEAD]]
+        prefetch(arcs.indices, first)
+        prefetch(arcs.weights, first)
+        prefetch(arcs.weights, first + 8)
 
 
 @kernel
@@ -250,7 +248,7 @@ def many_to_many(up, rank, stream, seeds, limit, climbs, result):
         n_slots = np.int64(0)
         for lane in range(used):
             own = slice(seeds.indptr[first + lane], seeds.indptr[first + lane + 1])
-            n_climbed = _climb(up, rank, seeds.states[own], seeds.keys[own], limit, label, climbs.has_work, climbed)
+            n_climbed = climb(up, rank, seeds.states[own], seeds.keys[own], limit, label, climbs.has_work, climbed)
             for i in range(n_climbed):
                 v = climbed[i]
                 row = place[v]
@@ -291,9 +289,24 @@ def _room_for(above, slot):
 
 
 @kernel
-def _climb(arcs, rank, states, keys, limit, label, has_work, found):
+def climb(arcs, rank, states, keys, limit, label, has_work, found):
     """
     Label the vertices that arcs upwards reach from seeds within a limit.
+
+    Parameters
+    ----------
+    arcs : Arcs
+        Arcs upwards.
+    rank : int32 array of shape (n,)
+    states, keys : int32 and int64 arrays of shape (n_seeds,)
+        Seeds.
+    limit : int64
+    label : int64 array of shape (n,)
+        `UNREACHED`; lowered.
+    has_work : bool array
+        As in `Climbs`.
+    found : int32 array of shape (n,)
+        Overwritten with the labelled vertices.
 
     Returns
     -------
@@ -354,10 +367,10 @@ def one_to_some(up, down, rank, seeds, reads, row_indptr, limit, climbs, result)
     found_ahead, found_back = np.empty(n, np.int32), np.empty(n, np.int32)
     for row in range(seeds.indptr.size - 1):
         own = slice(seeds.indptr[row], seeds.indptr[row + 1])
-        n_ahead = _climb(up, rank, seeds.states[own], seeds.keys[own], limit, ahead, has_work, found_ahead)
+        n_ahead = climb(up, rank, seeds.states[own], seeds.keys[own], limit, ahead, has_work, found_ahead)
         for pair in range(row_indptr[row], row_indptr[row + 1]):
             own = slice(reads.indptr[pair], reads.indptr[pair + 1])
-            n_back = _climb(down, rank, reads.states[own], reads.keys[own], limit, back, has_work, found_back)
+            n_back = climb(down, rank, reads.states[own], reads.keys[own], limit, back, has_work, found_back)
             best = UNREACHED
             for i in range(n_back):
                 v = found_back[i]
@@ -395,7 +408,7 @@ def one_to_many(up, down, parent, rank, seeds, reads, limit, climbs, place, room
     indptr, tails, labels = down
     read_indptr, read_states, read_keys = reads
     label, climbed, vertices = climbs.ahead, room.climbed, room.vertices
-    n_climbed = _climb(up, rank, seeds.states, seeds.keys, limit, label, climbs.has_work, climbed)
+    n_climbed = climb(up, rank, seeds.states, seeds.keys, limit, label, climbs.has_work, climbed)
     n_rows = cone(parent, rank, read_states, place, vertices, np.int64(0))
     for row in range(n_rows):
         fetch(down, vertices, row, n_rows)
@@ -416,3 +429,50 @@ def one_to_many(up, down, parent, rank, seeds, reads, limit, climbs, place, room
     for row in range(n_rows):
         v = vertices[row]
         label[v], place[v] = UNREACHED, -1
+
+
+@kernel
+def carry_down(arcs, vertices, label):
+    """
+    Lower the labels of vertices by the arcs that lead down to them.
+
+    Parameters
+    ----------
+    arcs : Arcs
+        By vertex, the arcs from higher vertices to it.
+    vertices : int32 array
+        Each after those above it, whose labels are final if they are not among them.
+    label : int64 array of shape (n,)
+        Labels by rank; lowered.
+    """
+    indptr, tails, labels = arcs
+    for row in range(vertices.size):
+        fetch(arcs, vertices, row, vertices.size)
+        v = vertices[row]
+        best = label[v]
+        for k in range(indptr[v], indptr[v + 1]):
+            best = min(best, label[tails[k]] + labels[k])
+        label[v] = best
+
+
+@kernel
+def take_labels(by_rank, rank, limit, first, last, label):
+    """
+    Write the labels of states, given those by rank.
+
+    Parameters
+    ----------
+    by_rank : int64 array of shape (n,)
+        Becomes `UNREACHED` for these states.
+    rank : int32 array of shape (n,)
+    limit : int64
+        Labels above it become `UNREACHED`.
+    first, last : int
+        The first state, and the one after the last.
+    label : int64 array of shape (n,)
+        By state; overwritten from `first` to ``last - 1``.
+    """
+    for state in range(first, last):
+        v = rank[state]
+        label[state] = by_rank[v] if by_rank[v] <= limit else UNREACHED
+        by_rank[v] = UNREACHED
