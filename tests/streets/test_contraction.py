@@ -186,12 +186,12 @@ def test_labels_are_those_of_networkx(data: st.DataObject) -> None:
     room = sweeps.Room(*(np.full(data.draw(st.integers(n, 9 * n)), -7, array.dtype) for array in sweeps.new_room(n)))
     room = room._replace(labels=np.full(room.tails.size, -7, np.int64))
     for up, down, rows, columns in ((upward, downward, seeds, reads), (downward, upward, reads, seeds)):
-        numbers, climbs = np.full(n, -1, np.int32), sweeps.new_climbs(n)
+        numbers, climb = np.full(n, -1, np.int32), sweeps.new_climb(n)
         stream, room = sweeps.restrict(down, parent, rank, as_ports(columns), numbers, room)
         result = np.zeros((len(rows), len(columns)), np.int64)
-        sweeps.many_to_many(up, rank, stream, as_ports(rows), np.int64(limit), climbs, result)
+        sweeps.many_to_many(up, rank, stream, as_ports(rows), np.int64(limit), climb, result)
         numbers[stream.vertices] = -1
-        assert_unused(climbs, numbers)
+        assert_unused(climb, numbers)
         expected = np.full((len(seeds), len(reads)), UNREACHED)
         for i, row in enumerate(seeds):
             found = simple_oracle(indptr, indices, weights, row, limit)
@@ -204,16 +204,15 @@ def test_labels_are_those_of_networkx(data: st.DataObject) -> None:
         one = np.zeros(len(columns), np.int64)
         for row, labels in zip(rows, result, strict=True):
             given = as_ports([row]), as_ports(columns), np.int64(limit)
-            sweeps.one_to_many(up, down, parent, rank, *given, climbs, numbers, room, one)
+            sweeps.one_to_many(up, down, parent, rank, *given, climb, numbers, room, one)
             assert np.array_equal(one, labels)
-            assert_unused(climbs, numbers)
+            assert_unused(climb, numbers)
 
 
-def assert_unused(climbs: sweeps.Climbs, numbers: Any) -> None:
+def assert_unused(climb: sweeps.Climb, numbers: Any) -> None:
     """Check that the next search may use arrays."""
-    assert (climbs.ahead == UNREACHED).all()
-    assert (climbs.back == UNREACHED).all()
-    assert not climbs.has_work.any()
+    assert (climb.label == UNREACHED).all()
+    assert not climb.has_work.any()
     assert (numbers == -1).all()
 
 

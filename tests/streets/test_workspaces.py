@@ -55,8 +55,7 @@ def assert_clean(topology: Topology) -> int:
         assert (each == -1).all()
     climbs = workspaces._CLIMBS.of(topology, None, deque)
     for climb in climbs:
-        assert (climb.ahead == UNREACHED).all()
-        assert (climb.back == UNREACHED).all()
+        assert (climb.label == UNREACHED).all()
         assert not climb.has_work.any()
     return len(searches) + len(numbers) + len(climbs)
 

@@ -23,6 +23,7 @@ from traveltime_lab.streets import contraction
 from traveltime_lab.streets.contraction import CONTRACTION, DEPTH, HIERARCHY, RANKS, hierarchy, n_ancestors
 from traveltime_lab.streets.dijkstra import Dijkstra
 from traveltime_lab.streets.graph import RoadGraph
+from traveltime_lab.streets.labels import limit_step
 from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.streets.links import LinkedPoints
 from traveltime_lab.streets.workspaces import search_space
@@ -321,7 +322,7 @@ def expected(
     n_pairs = len(far.snaps) if are_pairs else n_near * len(far.snaps)
     fixed_ns = (n_near * _BEGIN_NS + n_pairs * _READ_NS) / min(settings.threads, n_near)
     # Limits that differ by less than a tenth share their measurements: an estimate is sufficient here.
-    shares = experience.reach.setdefault(int(10.0 * np.log(float(largest) + 1.0)), [])
+    shares = experience.reach.setdefault(limit_step(largest), [])
     share = float(np.mean(shares)) if len(shares) >= _SAMPLES else 1.0
     # A search that takes longer than expected turns to the hierarchy, so that few origins are not worth more.
     most_ns = fixed_ns + all_ns * min(1.0, (_CLEAR if n_near >= _MANY else _COUNTED) * share)

@@ -5,7 +5,6 @@ Compute travel times along all streets with one search from one position.
 from __future__ import annotations
 
 import functools
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,7 +20,7 @@ from traveltime_lab.streets import contraction
 from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.components import order_by_row
 from traveltime_lab.streets.graph import Core, RoadGraph
-from traveltime_lab.streets.labels import limit_label
+from traveltime_lab.streets.labels import limit_label, limit_step
 from traveltime_lab.streets.links import ports, positions
 from traveltime_lab.streets.snapping import Snaps
 from traveltime_lab.streets.workspaces import EdgeRows, search_space
@@ -121,7 +120,6 @@ def row_field(graph: RoadGraph, snaps: Snaps, snapping: Snapping, *, limit: floa
     core, rows = graph.core(is_backward=is_backward), EdgeRows(graph.topology)
     field = RowField(graph, is_backward, here, int(largest), rows)
     ends = graph.exit_ports() if is_backward else graph.entry_ports()
-    removed = _REMOVED.of(graph.topology, is_backward, lambda: _removed(core))
     reading_of = ends, graph.traversal, field.unit, int(is_backward), rows.values
     experience, n_edges = _SHARES.of(graph, None, dict), graph.traversal.size // 2
     made = contraction.HIERARCHY.get(graph, None) if _expected_share(experience, largest) > _MUCH else None
@@ -130,6 +128,7 @@ def row_field(graph: RoadGraph, snaps: Snaps, snapping: Snapping, *, limit: floa
             contraction.label_all(graph, made, *seeds, largest, space.label, is_backward=is_backward)
             is_much = True
         else:
+            removed = _REMOVED.of(graph.topology, is_backward, lambda: _removed(core))
             space.queue, edges, is_much = reading.reached_rows(
                 core.arcs, core.seeds(*seeds), largest, space.label, space.queue,
                 reading.Removed(*removed, core.above, core.above_key),
@@ -146,19 +145,15 @@ def row_field(graph: RoadGraph, snaps: Snaps, snapping: Snapping, *, limit: floa
             edges = np.concatenate(side_by_side([some(part.start, part.stop, *reading_of) for part in parts]))
             space.label[:] = UNREACHED
         rows.edges = edges
-    experience[_step_of(largest)] = edges.size / max(1, n_edges)
+    experience[limit_step(largest)] = edges.size / max(1, n_edges)
     return field
-
-
-def _step_of(largest: np.int64) -> int:
-    """Return the number of a limit; limits that differ by less than a tenth share it."""
-    return int(10.0 * math.log(float(largest) + 1.0))
 
 
 def _expected_share(experience: dict[int, float], largest: np.int64) -> float:
     """Return the share of the edges that the last search with such a limit, or the next smaller one, has reached."""
-    steps = [step for step in tuple(experience) if step <= _step_of(largest)]
-    return experience[max(steps)] if steps else 0.0
+    # A copy, because other threads add to it.
+    smaller = [step for step in tuple(experience) if step <= limit_step(largest)]
+    return experience[max(smaller)] if smaller else 0.0
 
 
 def label_field(graph: RoadGraph, snaps: Snaps, snapping: Snapping, *, limit: float, is_backward: bool) -> LabelField:

@@ -78,6 +78,11 @@ def limit_label(limit: float, metric: Metric) -> np.int64:
     return np.int64(((most + 1) << road.TIME_SHIFT) - 1)
 
 
+def limit_step(largest: np.int64) -> int:
+    """Return the number of a largest label under which experience is kept; limits within a tenth or so share one."""
+    return int(10.0 * np.log(float(largest) + 1.0))
+
+
 def fastest_mps(labels: Int64Array, least: float) -> float:
     """Return the highest speed of labels in m/s, at least `least`, given that times were rounded to milliseconds."""
     fastest = least

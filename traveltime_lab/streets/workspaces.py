@@ -98,7 +98,7 @@ _TIMED_BUCKETS: Final = 1 << 10
 _TIMED = Derived[None, deque["TimedSpace"]]("arrays of searches at changing speeds")
 _NUMBERS = Derived[None, deque[Int32Array]]("numbers of vertices")
 _STREAMS = Derived[None, deque["StreamSpace"]]("arrays of streams")
-_CLIMBS = Derived[None, deque[sweeps.Climbs]]("arrays of searches from both ends")
+_CLIMBS = Derived[None, deque[sweeps.Climb]]("arrays of searches upwards")
 
 
 @contextlib.contextmanager
@@ -187,10 +187,10 @@ def streams(topology: Topology) -> Iterator[StreamSpace]:
 
 
 @contextlib.contextmanager
-def climbs(topology: Topology) -> Iterator[sweeps.Climbs]:
-    """Lend arrays for searches from both ends in a hierarchy."""
+def climbs(topology: Topology) -> Iterator[sweeps.Climb]:
+    """Lend arrays for searches upwards in a hierarchy."""
     n = topology.n_states
-    with _lent(_CLIMBS, topology, lambda: sweeps.new_climbs(n), 16 * n) as space:
+    with _lent(_CLIMBS, topology, lambda: sweeps.new_climb(n), 8 * n) as space:
         yield space
 
 

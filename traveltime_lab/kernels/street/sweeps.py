@@ -32,18 +32,17 @@ _ARCS_AHEAD = 8
 _BEGINS_AHEAD = 24
 
 
-class Climbs(NamedTuple):
-    """Working arrays of searches from both ends, by rank; as given afterwards."""
+class Climb(NamedTuple):
+    """Working arrays of a search upwards, by rank; as given afterwards."""
 
-    ahead: np.ndarray  # int64 (n,), labels from the seeds, `UNREACHED`
-    back: np.ndarray  # int64 (n,), labels from the readings, `UNREACHED`
+    label: np.ndarray  # int64 (n,), `UNREACHED`
     #: One flag for each block of 64 vertices of consecutive ranks: whether some of them wait; False for all.
     has_work: np.ndarray  # bool
 
 
-def new_climbs(n):
-    """Return working arrays of searches from both ends for `n` vertices."""
-    return Climbs(*(np.full(n, UNREACHED, np.int64) for _ in range(2)), np.zeros((n >> 6) + 1, np.bool_))
+def new_climb(n):
+    """Return working arrays of a search upwards for `n` vertices."""
+    return Climb(np.full(n, UNREACHED, np.int64), np.zeros((n >> 6) + 1, np.bool_))
 
 
 class Stream(NamedTuple):
@@ -214,7 +213,7 @@ def restrict(down, parent, rank, reads, place, room):
 
 
 @kernel
-def many_to_many(up, rank, stream, seeds, limit, climbs, result):
+def many_to_many(up, rank, stream, seeds, limit, space, result):
     """
     Fill ``result[i, j]`` with the smallest label from the seeds of search `i` to the readings of column `j`.
 
@@ -230,13 +229,13 @@ def many_to_many(up, rank, stream, seeds, limit, climbs, result):
         Seeds of each search.
     limit : int64
         Labels above it become `UNREACHED`.
-    climbs : Climbs
+    space : Climb
     result : int64 array of shape (n_searches, n_columns)
         Overwritten.
     """
     place, _, tails, labels, n_rows = stream
     n_searches, n_columns = result.shape
-    label = climbs.ahead
+    label, has_work = space
     climbed = np.empty(label.size, np.int32)
     # Labels of the rows that some search has climbed to, and the number of each such row among them.
     above = np.empty((1024, LANES), np.int64)
@@ -248,7 +247,7 @@ def many_to_many(up, rank, stream, seeds, limit, climbs, result):
         n_slots = np.int64(0)
         for lane in range(used):
             own = slice(seeds.indptr[first + lane], seeds.indptr[first + lane + 1])
-            n_climbed = climb(up, rank, seeds.states[own], seeds.keys[own], limit, label, climbs.has_work, climbed)
+            n_climbed = climb(up, rank, seeds.states[own], seeds.keys[own], limit, label, has_work, climbed)
             for i in range(n_climbed):
                 v = climbed[i]
                 row = place[v]
@@ -304,7 +303,7 @@ def climb(arcs, rank, states, keys, limit, label, has_work, found):
     label : int64 array of shape (n,)
         `UNREACHED`; lowered.
     has_work : bool array
-        As in `Climbs`.
+        As in `Climb`.
     found : int32 array of shape (n,)
         Overwritten with the labelled vertices.
 
@@ -341,7 +340,7 @@ def climb(arcs, rank, states, keys, limit, label, has_work, found):
 
 
 @kernel
-def one_to_some(up, down, rank, seeds, reads, row_indptr, limit, climbs, result):
+def one_to_some(up, down, rank, seeds, reads, row_indptr, limit, space_ahead, space_back, result):
     """
     Fill `result` with the smallest labels of chosen pairs.
 
@@ -358,19 +357,20 @@ def one_to_some(up, down, rank, seeds, reads, row_indptr, limit, climbs, result)
         The pairs of search `i` are ``row_indptr[i]`` to ``row_indptr[i + 1] - 1``.
     limit : int64
         Labels above it become `UNREACHED`.
-    climbs : Climbs
+    space_ahead, space_back : Climb
+        Arrays of the searches from seeds, and from readings.
     result : int64 array of shape (n_pairs,)
         Overwritten.
     """
     n = up.indptr.size - 1
-    ahead, back, has_work = climbs
+    ahead, back = space_ahead.label, space_back.label
     found_ahead, found_back = np.empty(n, np.int32), np.empty(n, np.int32)
     for row in range(seeds.indptr.size - 1):
         own = slice(seeds.indptr[row], seeds.indptr[row + 1])
-        n_ahead = climb(up, rank, seeds.states[own], seeds.keys[own], limit, ahead, has_work, found_ahead)
+        n_ahead = climb(up, rank, seeds.states[own], seeds.keys[own], limit, ahead, space_ahead.has_work, found_ahead)
         for pair in range(row_indptr[row], row_indptr[row + 1]):
             own = slice(reads.indptr[pair], reads.indptr[pair + 1])
-            n_back = climb(down, rank, reads.states[own], reads.keys[own], limit, back, has_work, found_back)
+            n_back = climb(down, rank, reads.states[own], reads.keys[own], limit, back, space_back.has_work, found_back)
             best = UNREACHED
             for i in range(n_back):
                 v = found_back[i]
@@ -383,7 +383,7 @@ def one_to_some(up, down, rank, seeds, reads, row_indptr, limit, climbs, result)
 
 
 @kernel
-def one_to_many(up, down, parent, rank, seeds, reads, limit, climbs, place, room, result):
+def one_to_many(up, down, parent, rank, seeds, reads, limit, space, place, room, result):
     """
     Fill `result` with the smallest labels from one origin to the readings of each column.
 
@@ -397,7 +397,7 @@ def one_to_many(up, down, parent, rank, seeds, reads, limit, climbs, place, room
         Seeds of the one search, and readings of each column.
     limit : int64
         Labels above it become `UNREACHED`.
-    climbs : Climbs
+    space : Climb
     place : int32 array of shape (n,)
         -1, also afterwards.
     room : Room
@@ -407,8 +407,8 @@ def one_to_many(up, down, parent, rank, seeds, reads, limit, climbs, place, room
     """
     indptr, tails, labels = down
     read_indptr, read_states, read_keys = reads
-    label, climbed, vertices = climbs.ahead, room.climbed, room.vertices
-    n_climbed = climb(up, rank, seeds.states, seeds.keys, limit, label, climbs.has_work, climbed)
+    label, climbed, vertices = space.label, room.climbed, room.vertices
+    n_climbed = climb(up, rank, seeds.states, seeds.keys, limit, label, space.has_work, climbed)
     n_rows = cone(parent, rank, read_states, place, vertices, np.int64(0))
     for row in range(n_rows):
         fetch(down, vertices, row, n_rows)
