@@ -634,7 +634,7 @@ def test_how_many_objects_are_read_at_once_does_not_matter(tmp_path, monkeypatch
     assert whole.report["place_nodes"] == 9 and whole.report["place_ways"] == 12
     assert whole.names == ["", "First"] and whole.uses["is_ferry"].any() and whole.edge_off_ground.any()
     monkeypatch.setattr(places, "_AT_ONCE", 5)
-    monkeypatch.setattr(street_ways, "_AT_ONCE", 2)
+    monkeypatch.setattr(street_ways, "AT_ONCE", 2)
     monkeypatch.setattr(edges_module, "_AT_ONCE", 2)
     monkeypatch.setattr(nodes_module, "_BLOCK", 2)
     parts = read_osm(path)

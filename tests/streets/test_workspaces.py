@@ -149,7 +149,7 @@ def test_a_sweep_of_the_hierarchy_is_a_search(
         for limit in (30.0, 600.0, 7200.0):
             found = []
             for share in (-1.0, 1.0):
-                monkeypatch.setattr(field, "_MUCH", share)
+                monkeypatch.setattr(field, "_SWEPT_FROM", share)
                 with settings.override(threads=threads):
                     by_row = row_field(graph, here, snapping, limit=limit, is_backward=is_backward)
                 assert by_row.rows.edges is not None

@@ -122,7 +122,7 @@ def row_field(graph: RoadGraph, snaps: Snaps, snapping: Snapping, *, limit: floa
     ends = graph.exit_ports() if is_backward else graph.entry_ports()
     reading_of = ends, graph.traversal, field.unit, int(is_backward), rows.values
     experience, n_edges = _SHARES.of(graph, None, dict), graph.traversal.size // 2
-    made = contraction.HIERARCHY.get(graph, None) if _expected_share(experience, largest) > _MUCH else None
+    made = contraction.HIERARCHY.get(graph, None) if _expected_share(experience, largest) > _SWEPT_FROM else None
     with search_space(graph, core) as space:
         if made is not None:
             contraction.label_all(graph, made, *seeds, largest, space.label, is_backward=is_backward)
@@ -188,7 +188,7 @@ def _beginning(
 
 
 #: Share of the edges from which on a sweep takes less processor time than a search (measured in New York and Milan).
-_MUCH = 0.2
+_SWEPT_FROM = 0.2
 _SHARES = Derived[None, dict[int, float]]("shares of the edges that searches reached")
 _REMOVED = Derived[bool, tuple[AnyArray, AnyArray]]("removed states below each state", kept=2)
 _PORTS_OF_STATES = Derived[bool, reading.PortsOfStates]("ports of each state", kept=2)

@@ -203,9 +203,9 @@ def _parts(made: contraction.Hierarchy, vertices: Int32Array, place: Int32Array)
     parent = np.where(parent >= 0, n_rows - 1 - place[parent], -1).astype(np.int32)
     n_parts = 2 * settings.threads
     work = np.diff(made.up.indptr)[upwards].astype(np.float64)
-    part_of = customization.divide(parent, work, n_parts)[::-1]
-    order = np.argsort(part_of, kind="stable").astype(np.int32)
-    return np.split(order, np.searchsorted(part_of[order], np.arange(1, n_parts + 1)))
+    part_of = customization.divide(parent, work, n_parts)[::-1].copy()
+    parts: list[Int32Array] = customization.vertices_of_parts(part_of, n_parts)
+    return parts
 
 
 def link(graph: RoadGraph, origins: Snaps, places: Snaps, snapping: Snapping) -> tuple[LinkedPoints, LinkedPoints]:

@@ -18,12 +18,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
 from traveltime_lab.kernels.records import Arcs
+from traveltime_lab.kernels.street.components import order_by
 from traveltime_lab.kernels.street.contraction import elimination_tree
 from traveltime_lab.kernels.unreached import UNREACHED
 
@@ -69,8 +71,7 @@ def customize(
     n, m = up_indptr.size - 1, up_heads.size
     n_parts = 2 * n_threads if n_threads > 1 and n >= _MANY else 1
     part_of = divide(elimination_tree(up_indptr, up_heads), _work_of(up_indptr), n_parts)
-    order = np.argsort(part_of, kind="stable").astype(np.int32)
-    *parts, top = np.split(order, np.searchsorted(part_of[order], np.arange(1, n_parts + 1)))
+    *parts, top = vertices_of_parts(part_of, n_parts)
     # Without a sign, so that the sum of two labels with one more bit each fits into 64 bits.
     up, down = (np.full(m, _FAR, np.uint64) for _ in range(2))
     put_weights(slots, weights, up, down)
@@ -140,6 +141,12 @@ def divide(parent, work, n_parts):
             part_of[v] = np.argmin(load)
             load[part_of[v]] += work[v]
     return part_of
+
+
+def vertices_of_parts(part_of, n_parts):
+    """Return the vertices of each part of `divide` in increasing order; those above the parts are the last one."""
+    indptr, order = order_by(part_of, n_parts + 1)
+    return [order[begin:end] for begin, end in pairwise(indptr)]
 
 
 @kernel

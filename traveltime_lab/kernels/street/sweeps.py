@@ -383,6 +383,32 @@ def one_to_some(up, down, rank, seeds, reads, row_indptr, limit, space_ahead, sp
 
 
 @kernel
+def carry_down(arcs, vertices, label):
+    """
+    Lower the labels of vertices by the arcs that lead down to them.
+
+    Parameters
+    ----------
+    arcs : Arcs
+        By vertex, the arcs from higher vertices to it.
+    vertices : int32 array
+        Each after those above it, whose labels are final if they are not among them.
+    label : int64 array of shape (n,)
+        Labels by rank; lowered.
+    """
+    indptr, tails, labels = arcs
+    for row in range(vertices.size):
+        fetch(arcs, vertices, row, vertices.size)
+        if row + _BEGINS_AHEAD < vertices.size:
+            prefetch(label, vertices[row + _BEGINS_AHEAD])
+        v = vertices[row]
+        best = label[v]
+        for k in range(indptr[v], indptr[v + 1]):
+            best = min(best, label[tails[k]] + labels[k])
+        label[v] = best
+
+
+@kernel
 def one_to_many(up, down, parent, rank, seeds, reads, limit, space, place, room, result):
     """
     Fill `result` with the smallest labels from one origin to the readings of each column.
@@ -405,20 +431,11 @@ def one_to_many(up, down, parent, rank, seeds, reads, limit, space, place, room,
     result : int64 array of shape (n_columns,)
         Overwritten.
     """
-    indptr, tails, labels = down
     read_indptr, read_states, read_keys = reads
     label, climbed, vertices = space.label, room.climbed, room.vertices
     n_climbed = climb(up, rank, seeds.states, seeds.keys, limit, label, space.has_work, climbed)
     n_rows = cone(parent, rank, read_states, place, vertices, np.int64(0))
-    for row in range(n_rows):
-        fetch(down, vertices, row, n_rows)
-        if row + _BEGINS_AHEAD < n_rows:
-            prefetch(label, vertices[row + _BEGINS_AHEAD])
-        v = vertices[row]
-        best = label[v]
-        for k in range(indptr[v], indptr[v + 1]):
-            best = min(best, label[tails[k]] + labels[k])
-        label[v] = best
+    carry_down(down, vertices[:n_rows], label)
     for column in range(result.size):
         least = UNREACHED
         for i in range(read_indptr[column], read_indptr[column + 1]):
@@ -429,30 +446,6 @@ def one_to_many(up, down, parent, rank, seeds, reads, limit, space, place, room,
     for row in range(n_rows):
         v = vertices[row]
         label[v], place[v] = UNREACHED, -1
-
-
-@kernel
-def carry_down(arcs, vertices, label):
-    """
-    Lower the labels of vertices by the arcs that lead down to them.
-
-    Parameters
-    ----------
-    arcs : Arcs
-        By vertex, the arcs from higher vertices to it.
-    vertices : int32 array
-        Each after those above it, whose labels are final if they are not among them.
-    label : int64 array of shape (n,)
-        Labels by rank; lowered.
-    """
-    indptr, tails, labels = arcs
-    for row in range(vertices.size):
-        fetch(arcs, vertices, row, vertices.size)
-        v = vertices[row]
-        best = label[v]
-        for k in range(indptr[v], indptr[v + 1]):
-            best = min(best, label[tails[k]] + labels[k])
-        label[v] = best
 
 
 @kernel

@@ -31,7 +31,7 @@ _RELEVANT = frozenset(RELEVANT_KEYS)
 _MORE = frozenset((*STRESS_KEYS, *STEP_FREE_KEYS, *AVOID_KEYS)) - _RELEVANT
 _SURFACES = ("surface=", "tracktype=", "smoothness=")
 #: Ways that are read at once (assumed).
-_AT_ONCE = 100_000
+AT_ONCE = 100_000
 
 
 @dataclass
@@ -81,7 +81,7 @@ def read_street_ways(
         Relations whose members are streets, too: the outlines of pedestrian areas, and ferries.
     """
     found = _Interpreter()
-    for part in file.parts_of_ways(osmium.filter.KeyFilter(*_STREET_KEYS), most=_AT_ONCE):
+    for part in file.parts_of_ways(osmium.filter.KeyFilter(*_STREET_KEYS), most=AT_ONCE):
         found.add(part)
     known = found.ids()
     outlines = _pedestrian_outlines(file, multipolygons, known=known)

@@ -33,7 +33,7 @@ from traveltime_lab.readers.osm.nodes import NodePositions
 from traveltime_lab.readers.osm.places import NAME_KEYS, PlaceRows, is_place, read_places
 from traveltime_lab.readers.osm.step_free import NODE_KEYS as OBSTACLE_KEYS
 from traveltime_lab.readers.osm.step_free import node_code
-from traveltime_lab.readers.osm.street_ways import StreetWays, read_street_ways
+from traveltime_lab.readers.osm.street_ways import AT_ONCE, StreetWays, read_street_ways
 from traveltime_lab.readers.osm.stress import by_side_of_traffic
 from traveltime_lab.readers.osm.tags import NODE_KEYS, interpret, node_flags
 from traveltime_lab.readers.osm.turn_restrictions import (
@@ -125,7 +125,7 @@ def read_osm(
     """
     with OsmFile(path, region) as file, file.reading_text():
         tables = _read(file, on_step or _log_step)
-    on_disk.trim()
+    _give_back(len(tables.edge_from))
     return tables
 
 
@@ -141,7 +141,7 @@ def _read(file: OsmFile, report_progress: Callable[[str, float], Any]) -> Street
 
     report_progress("ways", 0.05)
     streets = read_street_ways(file, multipolygons, relations["route"])
-    on_disk.trim()
+    _give_back(streets.n_read)
 
     report_progress("nodes", 0.5)
     nodes = file.read_nodes(has_negative_ids=bool((streets.ways.refs < 0).any()))
@@ -167,7 +167,7 @@ def _read(file: OsmFile, report_progress: Callable[[str, float], Any]) -> Street
         )
     cut, report_of_runs = runs.cut, runs.report
     del runs
-    on_disk.trim()
+    _give_back(streets.n_read)
 
     report_progress("restrictions", 0.85)
     uses = streets.uses_table()
@@ -228,6 +228,12 @@ def _read(file: OsmFile, report_progress: Callable[[str, float], Any]) -> Street
         report=report,
         bounds=header.bounds,
     )
+
+
+def _give_back(n_ways: int) -> None:
+    """Give freed memory back to the operating system after a large file; that takes longer than to read a small one."""
+    if n_ways > AT_ONCE:
+        on_disk.trim()
 
 
 def _log_step(step: str, share: float) -> None:
