@@ -65,12 +65,28 @@ def ask_all(path: str, network: tl.Network, box: tuple[float, float, float, floa
             network, place, ends, travel_time=3600, transportation="driving", form="matrix"
         )
 
+    def beside(place: gpd.GeoSeries) -> gpd.GeoSeries:
+        return gpd.GeoSeries.from_xy(place.x + random.normal(0.0, 3e-3, 1), place.y, crs="EPSG:4326")
+
+    def route(means: str) -> Callable[[gpd.GeoSeries], object]:
+        return lambda place: tl.routes(network, place, beside(place), transportation=means)
+
     same = places(1)
     ask("walk of 15 minutes, new places", walk, repeats)
     ask("walk of 15 minutes, the same place again", lambda _: walk(same), repeats)
     ask("drive of 30 minutes, the same place again", lambda _: drive(same), 5)
     ask("car, 1 x 10", matrix(places(10)), repeats)
     ask("car, 1 x 1,000", matrix(places(1000)), repeats)
+    ask("snap of a point", lambda place: tl.snap(network, place), repeats)
+    for means in ("walking", "driving"):
+        ask(f"route to a neighbour, {means}", route(means), repeats)
+        ask(
+            f"area of 1 km, {means}",
+            lambda place, means=means: tl.distance_map(network, place, distance=1_000, transportation=means),
+            repeats,
+        )
+    ask("explanation of a pair", lambda place: tl.explain(network, place, beside(place), travel_time=3600), repeats)
+    ask("address of a point", lambda place: tl.reverse_geocode(network, place.x.iloc[0], place.y.iloc[0]), repeats)
 
 
 if __name__ == "__main__":

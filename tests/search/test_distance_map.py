@@ -16,7 +16,7 @@ from tests.support.jumps import assert_cells_equal
 from tests.support.worlds import at, world
 from traveltime_lab.points import read_points
 from traveltime_lab.search.query import ask
-from traveltime_lab.streets.field import label_field
+from traveltime_lab.streets.field import length_field
 from traveltime_lab.streets.snapping import Snaps
 from traveltime_lab.surfaces import raster
 from traveltime_lab.surfaces.field import DistanceField
@@ -99,7 +99,7 @@ def test_surfaces_equal_matrices(n: int, is_arrival: bool, seed: int) -> None:
 
     def search(places: Snaps) -> DistanceField:
         return DistanceField(
-            label_field(query.graph, places, query.snapping, limit=604_800, is_backward=query.is_arrival)
+            length_field(query.graph, places, query.snapping, limit_m=740.0, is_backward=query.is_arrival)
         )
 
     field = with_island(search(snaps), search, query.graph, snaps, is_backward=query.is_arrival)

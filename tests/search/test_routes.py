@@ -288,7 +288,7 @@ def test_the_first_search_may_reach_too_far_or_not_far_enough(helsinki, monkeypa
     points = gpd.GeoSeries.from_xy(lng, lat, crs="EPSG:4326")
     options = {"transportation": "driving", "departure_time": "2024-05-14T08:00"}
     expected = tl.routes(helsinki, points, points, **options)
-    monkeypatch.setattr(paths, "_mean_pace", lambda graph: pace)
+    monkeypatch.setattr(paths, "mean_pace", lambda graph: pace)
     found = tl.routes(helsinki, points, points, **options)
     pd.testing.assert_frame_equal(found.drop(columns="route"), expected.drop(columns="route"))
 

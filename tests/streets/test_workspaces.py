@@ -12,15 +12,18 @@ import pytest
 
 from traveltime_lab.kernels.raster.surface import box_of_rows
 from traveltime_lab.kernels.unreached import UNREACHED
+from traveltime_lab.limits import FOREVER_S
 from traveltime_lab.modes.snapping import as_snapping
 from traveltime_lab.modes.transportation import as_transportation
 from traveltime_lab.network.network import Network
 from traveltime_lab.settings import settings
 from traveltime_lab.streets import contraction, field, matrix, workspaces
-from traveltime_lab.streets.field import label_field, row_field
+from traveltime_lab.streets.field import label_field, length_field, row_field
 from traveltime_lab.streets.graph import RoadGraph, Topology
+from traveltime_lab.streets.labels import limit_label
 from traveltime_lab.streets.pairs import Pairs
-from traveltime_lab.streets.snapping import CAN_ARRIVE, CAN_LEAVE, snap_points
+from traveltime_lab.streets.paths import paths
+from traveltime_lab.streets.snapping import CAN_ARRIVE, CAN_LEAVE, Snaps, snap_points
 from traveltime_lab.surfaces.field import edge_boxes, label_rows
 
 ENGINES = ["dijkstra", "hierarchy"]
@@ -44,9 +47,17 @@ def some_labels(network: Network, graph: RoadGraph, engine: str, n: int, seed: i
     return np.concatenate([rows, pairs])
 
 
+def helsinki_snaps(network: Network, n: int, needed: np.uint8) -> Snaps:
+    """Return snaps of random points to streets for cars."""
+    random = np.random.default_rng(n + int(needed))
+    west, south, east, north = network.bounds
+    lng, lat = random.uniform(west, east, n), random.uniform(south, north, n)
+    return snap_points(network.streets, lng, lat, as_transportation("driving"), as_snapping(None), needed)
+
+
 def assert_clean(topology: Topology) -> int:
     """Check the idle arrays of a topology and return their number."""
-    searches = workspaces._SEARCHES.of(topology, None, deque)
+    searches = [*workspaces._SEARCHES.of(topology, None, deque), *workspaces._TREES.of(topology, None, deque)]
     for space in searches:
         assert (space.label == UNREACHED).all()
         assert (space.queue.heads == -1).all()
@@ -66,6 +77,17 @@ def test_they_are_as_before_after_any_search(helsinki: Network, engine: str) -> 
     for seed, (n, limit) in enumerate([(1, 60), (5, 600), (40, 3600), (2, 14_400), (300, 900)]):
         some_labels(helsinki, graph, engine, n, seed, limit=limit)
         assert assert_clean(graph.topology)
+
+
+def test_routes_use_them_again(helsinki: Network) -> None:
+    graph = helsinki.road_graph(as_transportation("driving"))
+    snaps = Pairs(*(helsinki_snaps(helsinki, 14, needed) for needed in (CAN_LEAVE, CAN_ARRIVE)))
+    found = [list(paths(graph, snaps, as_snapping(None), limit)) for limit in (14_400, 14_400, 300)]
+    assert found[0] == found[1] and len(found[0]) > len(found[2]) > 0
+    # A caller may take the first one only.
+    assert next(paths(graph, snaps, as_snapping(None), 14_400)) == found[0][0]
+    assert len(workspaces._TREES.of(graph.topology, None, deque)) == 1
+    assert assert_clean(graph.topology)
 
 
 def test_graphs_of_other_moments_share_them(helsinki: Network) -> None:
@@ -124,11 +146,60 @@ def test_values_along_edges_are_those_of_labels(helsinki: Network, mode: str, is
                 edges = near.rows.edges
                 assert edges is not None
                 assert np.array_equal(np.sort(edges), np.flatnonzero(np.isfinite(rows[:, [0, 2]]).any(axis=1)))
-                found = box_of_rows(edges, rows, edge_boxes(helsinki.streets), most, near.positions.edge)
+                found = box_of_rows(edges, rows, 0, edge_boxes(helsinki.streets), most, near.positions.edge)
                 assert np.array_equal(found, box)
             kept = near.rows.values
             del near
             assert np.isinf(kept[:, [0, 2]]).all(), "the next search may use them"
+
+
+def fastest(rows: np.ndarray, share: np.ndarray) -> np.ndarray:
+    """Return the lengths of the fastest routes to places on edges, from times and lengths along them."""
+    times = rows[:, [0, 2]] + rows[:, [1, 3]] * np.column_stack([share, 1.0 - share])
+    metres = rows[:, [4, 6]] + rows[:, [5, 7]] * np.column_stack([share, 1.0 - share])
+    return np.take_along_axis(metres, times.argmin(axis=1)[:, None], axis=1)[:, 0]
+
+
+@pytest.mark.parametrize("is_backward", [False, True])
+@pytest.mark.parametrize("mode", ["walking", "driving", "driving+ferry"])
+def test_lengths_of_fastest_routes_up_to_a_limit_are_those_without_one(
+    helsinki: Network, mode: str, is_backward: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    means, needed, snapping = as_transportation(mode), CAN_ARRIVE if is_backward else CAN_LEAVE, as_snapping(None)
+    graph, random = helsinki.road_graph(means), np.random.default_rng(13)
+    west, south, east, north = helsinki.bounds
+    lng, lat = random.uniform(west, east, 12), random.uniform(south, north, 12)
+    snaps, share = (
+        snap_points(helsinki.streets, lng, lat, means, snapping, needed),
+        random.uniform(size=helsinki.n_edges),
+    )
+    n_local = 0
+    for place in np.flatnonzero(snaps.edge >= 0):
+        here = snaps.take(np.array([place]))
+        for limit in (100.0, 600.0, 1500.0, 30_000.0):
+            field._NEEDED.of(graph, None, dict).clear()
+            for _ in range(2):  # without and with the experience of a search
+                near = length_field(graph, here, snapping, limit_m=limit, is_backward=is_backward)
+            n_local += near.limit < limit_label(FOREVER_S, "time")
+            with monkeypatch.context() as patch:
+                patch.setattr(field, "_SWEPT_FROM", -1.0)
+                whole = length_field(graph, here, snapping, limit_m=limit, is_backward=is_backward)
+            label = label_field(graph, here, snapping, limit=FOREVER_S, is_backward=is_backward).label.reshape(-1, 2)
+            expected, reached = whole.rows.values, (label != UNREACHED)[:, :: -1 if is_backward else 1]
+            assert np.array_equal(np.isfinite(expected[:, [0, 2]]), reached)
+            label = label[:, :: -1 if is_backward else 1]
+            assert np.array_equal(expected[:, [4, 6]][reached], ((label & (1 << 32) - 1) / 100)[reached].astype("f4"))
+            metres, all_metres = fastest(near.rows.values, share), fastest(expected, share)
+            of_interest = np.minimum(metres, all_metres) <= limit
+            assert np.array_equal(metres[of_interest], all_metres[of_interest])
+            assert near.rows.edges is not None
+            reached_edges = np.isfinite(near.rows.values[:, [0, 2]]).any(axis=1)
+            assert np.array_equal(np.sort(near.rows.edges), np.flatnonzero(reached_edges))
+            kept = near.rows.values
+            del near, whole
+            assert np.isinf(kept[:, ::2]).all() and not kept[:, 1::2].any(), "the next search may use them"
+    assert n_local > 8
+    assert_clean(graph.topology)
 
 
 @pytest.mark.parametrize("is_backward", [False, True])

@@ -17,7 +17,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Unpack
 
 from traveltime_lab._arrays import FloatArray, IndexArray, Int64Array
-from traveltime_lab.limits import FOREVER_S
 from traveltime_lab.modes.transportation import Transportation, as_transportation
 from traveltime_lab.moments import WEEKDAY_MORNING, Moment, TypicalMoment
 from traveltime_lab.network.network import Network, check_network
@@ -27,7 +26,7 @@ from traveltime_lab.runtime.progress import advance
 from traveltime_lab.runtime.shared import shared, shared_by
 from traveltime_lab.search.prepared_points import PreparedPoints
 from traveltime_lab.streets import k_nearest, matrix
-from traveltime_lab.streets.field import label_field, row_field
+from traveltime_lab.streets.field import length_field, row_field
 from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.snapping import CAN_ARRIVE, CAN_LEAVE, Snaps, snap_points
 from traveltime_lab.streets.timed import TimedGraph, timed_graph
@@ -171,7 +170,7 @@ class Query(HasQuestion):
         def search(here: Snaps) -> Field:
             by_timetable = (self.graph, here, self.snapping)
             if self.is_length:
-                return DistanceField(label_field(*by_timetable, limit=FOREVER_S, is_backward=self.is_arrival))
+                return DistanceField(length_field(*by_timetable, limit_m=limit, is_backward=self.is_arrival))
             if isinstance(self.graph, TimedGraph):
                 return TimedField.of(self.graph, here, self.snapping, limit=limit)
             return StreetField(row_field(*by_timetable, limit=limit, is_backward=self.is_arrival))

@@ -117,7 +117,7 @@ def snap(
         "snap_distance": finite(snaps.distance_m),
         "nearest_distance": finite(nearest_m),
         "way_id": pd.arrays.IntegerArray(t.edge_way_id[edge].astype(np.int64), ~found),
-        "name": np.where(found, np.array(t.names, dtype=object)[t.edge_name[edge]], ""),
+        "name": [t.names[number] for number in np.where(found, t.edge_name[edge], 0).tolist()],
         "status": status,
     }
     return gpd.GeoDataFrame(columns, index=free(places.index, columns), geometry=geometry, crs="EPSG:4326")

@@ -5,21 +5,26 @@ Compute travel times along all streets with one search from one position.
 from __future__ import annotations
 
 import functools
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from traveltime_lab._arrays import AnyArray, FloatArray, Int32Array, Int64Array, rows_of
 from traveltime_lab.kernels.records import Positions
 from traveltime_lab.kernels.street import reading, road
+from traveltime_lab.kernels.street.road import TIME_SHIFT
 from traveltime_lab.kernels.unreached import UNREACHED
+from traveltime_lab.limits import FOREVER_S
 from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.runtime.memo import Derived
 from traveltime_lab.runtime.threads import even_slices, side_by_side
 from traveltime_lab.streets import contraction
 from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.components import order_by_row
-from traveltime_lab.streets.graph import Core, RoadGraph
+from traveltime_lab.streets.graph import Core, RoadGraph, mean_pace
 from traveltime_lab.streets.labels import limit_label, limit_step
 from traveltime_lab.streets.links import ports, positions
 from traveltime_lab.streets.snapping import Snaps
@@ -78,9 +83,14 @@ class EdgeField:
 
 @dataclass(frozen=True)
 class RowField(EdgeField):
-    """A search of which the values along the reached edges are kept."""
+    """A search of which the values along the reached edges are kept; by `length_field`, times and lengths."""
 
     rows: EdgeRows
+
+    def reached(self) -> Int32Array:
+        """Return the edges that are reached and those of the positions, in ascending order."""
+        assert self.rows.edges is not None
+        return np.union1d(self.rows.edges, self.positions.edge)
 
 
 @dataclass(frozen=True)
@@ -128,25 +138,108 @@ def row_field(graph: RoadGraph, snaps: Snaps, snapping: Snapping, *, limit: floa
             contraction.label_all(graph, made, *seeds, largest, space.label, is_backward=is_backward)
             is_much = True
         else:
-            removed = _REMOVED.of(graph.topology, is_backward, lambda: _removed(core))
             space.queue, edges, is_much = reading.reached_rows(
                 core.arcs, core.seeds(*seeds), largest, space.label, space.queue,
-                reading.Removed(*removed, core.above, core.above_key),
-                _PORTS_OF_STATES.of(
-                    graph.topology,
-                    is_backward,
-                    lambda: reading.ports_of_states(ends.indptr, ends.states, graph.topology.n_states),
-                ),
-                *reading_of,
+                *_what_follows(graph, is_backward=is_backward), *reading_of,
             )  # fmt: skip
         if is_much:
-            some = functools.partial(functools.partial, reading.all_rows, space.label)
-            parts = even_slices(n_edges)
-            edges = np.concatenate(side_by_side([some(part.start, part.stop, *reading_of) for part in parts]))
+            edges = _of_all_edges(functools.partial(reading.all_rows, space.label), n_edges, reading_of)
             space.label[:] = UNREACHED
         rows.edges = edges
     experience[limit_step(largest)] = edges.size / max(1, n_edges)
     return field
+
+
+def length_field(graph: RoadGraph, snaps: Snaps, snapping: Snapping, *, limit_m: float, is_backward: bool) -> RowField:
+    """
+    Search from one position for all places to which the fastest route has some length at most.
+
+    The cost depends on the streets that are reached. A search up to some time determines up to which time it had to go,
+    and is repeated up to that one if it has stopped before; see `reached_lengths` of
+    `traveltime_lab.kernels.street.reading`. Where much of the network is reached, one sweep of the hierarchy, or one
+    search without a limit, is quicker.
+
+    Parameters
+    ----------
+    graph : RoadGraph
+        A graph of travel times.
+    snaps, snapping, is_backward
+        As in `row_field`.
+    limit_m : float
+        Longest route of interest, m.
+
+    Returns
+    -------
+    RowField
+        Its rows have times and lengths. Where the fastest route is longer than the limit, they have the length of some
+        route that is longer than the limit, or none.
+    """
+    here, seeds, forever = _beginning(graph, snaps, snapping, FOREVER_S, is_backward=is_backward)
+    core, rows = graph.core(is_backward=is_backward), EdgeRows(graph.topology, 8)
+    ends, n_edges = graph.exit_ports() if is_backward else graph.entry_ports(), graph.traversal.size // 2
+    reading_of = ends, graph.traversal, int(is_backward), rows.values
+    extra_ms = _LONGEST_EXTRA.of(graph, None, lambda: _extra_ms(graph))
+    # A metre more, because values are rounded.
+    most_cm = np.int64(100 * (math.ceil(limit_m) + 1))
+    own_ms = _time_of_own_edges(graph, here, most_cm) + extra_ms
+    experience, step = _NEEDED.of(graph, None, dict), limit_step(most_cm)
+    usual_ms, share, is_sure = experience.get(step, (int(2_000 * limit_m * mean_pace(graph)), 0.0, False))
+    # Without experience, a search up to a quarter of the time shows how much is reached: some sixteen times as much.
+    largest_ms = max(own_ms, usual_ms if is_sure else usual_ms // 4)
+    while share <= _SWEPT_FROM and largest_ms < 1000 * FOREVER_S:
+        largest = np.int64(((int(largest_ms) + 1) << TIME_SHIFT) - 1)
+        with search_space(graph, core) as space:
+            space.queue, rows.edges, needed_ms, is_much = reading.reached_lengths(
+                core.arcs, core.seeds(*seeds), largest, most_cm, extra_ms, space.label, space.queue,
+                *_what_follows(graph, is_backward=is_backward), *reading_of,
+            )  # fmt: skip
+        share = 1.0 if is_much else rows.edges.size / max(1, n_edges)
+        if needed_ms <= largest_ms and not is_much:
+            experience[step] = max(needed_ms, own_ms), share, True
+            return RowField(graph, is_backward, here, int(largest), rows)
+        rows.clear(rows.edges)
+        next_ms = max(needed_ms, usual_ms, 2 * largest_ms)
+        share, largest_ms = share * (next_ms / largest_ms) ** 2, next_ms
+    label = _all_labels(graph, seeds, forever, is_backward=is_backward)
+    rows.edges = _of_all_edges(functools.partial(reading.all_lengths, label), n_edges, reading_of)
+    # After some times a search is tried again.
+    experience[step] = usual_ms, 0.7 * min(share, 1.0), False
+    return RowField(graph, is_backward, here, int(forever), rows)
+
+
+def _time_of_own_edges(graph: RoadGraph, here: Positions, most_cm: np.int64) -> int:
+    """Return the longest time from a point to the ends of its edges in ms, of those it reaches within a length."""
+    own = 2 * here.edge[:, None].astype(np.int64) + np.arange(2)
+    along = np.where(graph.topology.is_open[own], label_parts.ms(graph.traversal[own]), 0).max(axis=1, initial=0)
+    near = label_parts.cm(here.connector) <= most_cm
+    return int((label_parts.ms(here.connector) + along)[near].max(initial=0))
+
+
+def _extra_ms(graph: RoadGraph) -> int:
+    """Return the longest time of a turn and of boarding."""
+    longest = 0
+    for first in range(0, graph.weights.size, _AT_ONCE):
+        part = slice(first, first + _AT_ONCE)
+        along = label_parts.ms(graph.traversal[graph.topology.arc_edge[part]])
+        longest = max(longest, int((label_parts.ms(graph.weights[part]) - along).max(initial=0)))
+    return longest
+
+
+def _what_follows(graph: RoadGraph, *, is_backward: bool) -> tuple[reading.Removed, reading.PortsOfStates]:
+    """Return the removed states below each state, and the directed edges that have a port at each; they are kept."""
+    topology, core = graph.topology, graph.core(is_backward=is_backward)
+    removed = _REMOVED.of(topology, is_backward, lambda: _removed(core))
+    ends = graph.exit_ports() if is_backward else graph.entry_ports()
+    of_states = _PORTS_OF_STATES.of(
+        topology, is_backward, lambda: reading.ports_of_states(ends.indptr, ends.states, topology.n_states)
+    )
+    return reading.Removed(*removed, core.above, core.above_key), of_states
+
+
+def _of_all_edges(read: Callable[..., Int32Array], n_edges: int, reading_of: tuple[Any, ...]) -> Int32Array:
+    """Read parts of all edges in threads, and return those that are reached."""
+    parts = [functools.partial(read, part.start, part.stop, *reading_of) for part in even_slices(n_edges)]
+    return np.concatenate(side_by_side(parts))
 
 
 def _expected_share(experience: dict[int, float], largest: np.int64) -> float:
@@ -159,14 +252,7 @@ def _expected_share(experience: dict[int, float], largest: np.int64) -> float:
 def label_field(graph: RoadGraph, snaps: Snaps, snapping: Snapping, *, limit: float, is_backward: bool) -> LabelField:
     """Search from one position and return the labels of the whole network; see `row_field` for the parameters."""
     here, seeds, largest = _beginning(graph, snaps, snapping, limit, is_backward=is_backward)
-    made = contraction.HIERARCHY.get(graph, None)
-    if made is not None:
-        label = np.empty(graph.topology.n_states, np.int64)
-        contraction.label_all(graph, made, *seeds, largest, label, is_backward=is_backward)
-    else:
-        core = graph.core(is_backward=is_backward)
-        label, _ = road.one_to_all(core.arcs, *core.seeds(*seeds), largest, graph.shift, core.n_buckets, False)
-        core.fill(label, largest)
+    label = _all_labels(graph, seeds, largest, is_backward=is_backward)
     ends = graph.exit_ports() if is_backward else graph.entry_ports()
 
     def read(edges: slice) -> Int64Array:
@@ -176,6 +262,21 @@ def label_field(graph: RoadGraph, snaps: Snaps, snapping: Snapping, *, limit: fl
 
     parts = side_by_side([functools.partial(read, part) for part in even_slices(graph.traversal.size // 2)])
     return LabelField(graph, is_backward, here, int(largest), np.concatenate(parts))
+
+
+def _all_labels(
+    graph: RoadGraph, seeds: tuple[Int32Array, Int64Array], largest: np.int64, *, is_backward: bool
+) -> Int64Array:
+    """Return the labels of all states, by a sweep of the hierarchy if there is one."""
+    made = contraction.HIERARCHY.get(graph, None)
+    if made is not None:
+        label = np.empty(graph.topology.n_states, np.int64)
+        contraction.label_all(graph, made, *seeds, largest, label, is_backward=is_backward)
+        return label
+    core = graph.core(is_backward=is_backward)
+    found: Int64Array = road.one_to_all(core.arcs, *core.seeds(*seeds), largest, graph.shift, core.n_buckets, False)[0]
+    core.fill(found, largest)
+    return found
 
 
 def _beginning(
@@ -189,7 +290,11 @@ def _beginning(
 
 #: Share of the edges from which on a sweep takes less processor time than a search (measured in New York and Milan).
 _SWEPT_FROM = 0.2
+#: Arcs that are looked at at the same time, because temporary arrays take several times the memory.
+_AT_ONCE = 1 << 20
 _SHARES = Derived[None, dict[int, float]]("shares of the edges that searches reached")
+_NEEDED = Derived[None, dict[int, tuple[int, float, bool]]]("times that searches up to a length needed")
+_LONGEST_EXTRA = Derived[None, int]("longest time of a turn")
 _REMOVED = Derived[bool, tuple[AnyArray, AnyArray]]("removed states below each state", kept=2)
 _PORTS_OF_STATES = Derived[bool, reading.PortsOfStates]("ports of each state", kept=2)
 

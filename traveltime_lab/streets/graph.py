@@ -24,7 +24,7 @@ from traveltime_lab.kernels.records import Arcs, Directed, Ports
 from traveltime_lab.kernels.street import reduction, road
 from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.question import Metric
-from traveltime_lab.runtime.memo import Memo
+from traveltime_lab.runtime.memo import Derived, Memo
 from traveltime_lab.runtime.warnings import warn
 from traveltime_lab.streets import costs, stress
 from traveltime_lab.streets import labels as label_parts
@@ -317,3 +317,18 @@ def _warn_of_cut_times(traversal_ms: Int64Array, topology: Topology, tables: Str
 def _ring_size(weights: Int64Array, shift: int) -> int:
     """Return the number of buckets of a search queue: a power of two that exceeds the longest arc."""
     return 1 << (int(weights.max(initial=0) >> shift) + 3).bit_length()
+
+
+_MEAN_PACE = Derived[None, float]("mean pace")
+
+
+def mean_pace(graph: RoadGraph) -> float:
+    """Return the mean seconds, or metres, for each metre of street; it is cached."""
+    return _MEAN_PACE.of(graph, None, lambda: _mean_pace(graph))
+
+
+def _mean_pace(graph: RoadGraph) -> float:
+    labels = graph.traversal[graph.topology.is_open]
+    metres = label_parts.cm(labels).sum() / 100.0
+    unit = 100.0 if graph.metric == "distance" else 1000.0
+    return float(label_parts.primary(labels).sum() / unit / metres) if metres else 1.0

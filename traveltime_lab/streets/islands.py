@@ -14,6 +14,7 @@ import numpy as np
 from traveltime_lab._arrays import BoolArray, FloatArray, Int32Array, indptr_of
 from traveltime_lab.kernels.street import nearer, nearest, reading, ties
 from traveltime_lab.kernels.street.grid import Grid
+from traveltime_lab.runtime.memo import Derived
 from traveltime_lab.streets.graph import Topology
 from traveltime_lab.streets.segments import SegmentIndex
 from traveltime_lab.streets.topology import any_port
@@ -78,9 +79,12 @@ def island_places(
     return some._replace(indptr=indptr_of(counts))
 
 
+_MAIN = Derived[None, BoolArray]("edges of the main network")
+
+
 def main_edges(topology: Topology) -> BoolArray:
-    """Return which edges can be left for, and reached from, the main network."""
-    return topology.can_leave & topology.can_arrive
+    """Return which edges can be left for, and reached from, the main network; it is cached."""
+    return _MAIN.of(topology, None, lambda: topology.can_leave & topology.can_arrive)
 
 
 def reachable_edges(topology: Topology, edges: Int32Array, *, is_backward: bool) -> BoolArray:

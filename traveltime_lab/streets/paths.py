@@ -4,6 +4,7 @@ Find fastest routes: the pieces of street that they consist of, and their lines.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -32,8 +33,8 @@ from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.runtime.interrupts import checkpoint
 from traveltime_lab.runtime.progress import advance
 from traveltime_lab.streets import links
-from traveltime_lab.streets.graph import RoadGraph
-from traveltime_lab.streets.labels import cm, limit_label, make_labels, primary
+from traveltime_lab.streets.graph import RoadGraph, mean_pace
+from traveltime_lab.streets.labels import limit_label, make_labels
 from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.streets.local_pairs import local_labels
 from traveltime_lab.streets.pairs import Pairs
@@ -42,6 +43,7 @@ from traveltime_lab.streets.snapping import Snaps
 from traveltime_lab.streets.tables import StreetTables
 from traveltime_lab.streets.timed import TimedGraph
 from traveltime_lab.streets.timed_paths import TimedTree
+from traveltime_lab.streets.workspaces import tree_space
 
 #: Metres and seconds or metres that the first search of an origin reaches at least (assumed).
 _LEAST: Final = 60.0
@@ -106,7 +108,7 @@ def _paths(
     seeds = None if is_timed else links.ports(graph, starts, is_entry=False)
     order = np.flatnonzero(requested & (pairs.starts.edge[near_of] >= 0) & (pairs.ends.edge[far_of] >= 0))
     order = order[np.argsort(near_of[order], kind="stable")]
-    pace = _mean_pace(graph)
+    pace = mean_pace(graph)
     for rows in np.split(order, np.flatnonzero(np.diff(near_of[order])) + 1):
         if not rows.size:
             continue
@@ -121,23 +123,16 @@ def _paths(
         halvings = max(0, math.floor(math.log2(limit / max(reach, _LEAST)))) if limit > _LEAST else 0
         for times in range(halvings, -1, -1):
             largest = int(limit_label(limit / 2**times, graph.metric))
-            path_to = _paths_from(graph, here, seeds, i, largest)
-            for pair in waiting:
-                checkpoint()
-                j = int(far_of[pair])
-                if (path := path_to(pair, rows_of(ends, j, j + 1))) is not None:
-                    found[pair] = path
+            with _paths_from(graph, here, seeds, i, largest) as path_to:
+                for pair in waiting:
+                    checkpoint()
+                    j = int(far_of[pair])
+                    if (path := path_to(pair, rows_of(ends, j, j + 1))) is not None:
+                        found[pair] = path
             waiting = [pair for pair in waiting if pair not in found]
             if not waiting:
                 break
         yield from (found[pair] for pair in rows.tolist() if pair in found)
-
-
-def _mean_pace(graph: RoadGraph) -> float:
-    """Return the mean seconds, or metres, for each metre of street."""
-    labels = graph.traversal[graph.topology.is_open]
-    metres = cm(labels).sum() / 100.0
-    return float(primary(labels).sum() / (100.0 if graph.metric == "distance" else 1000.0) / metres) if metres else 1.0
 
 
 def _farthest_m(starts: Snaps, ends: Snaps, origin: int, destinations: IndexArray) -> float:
@@ -148,17 +143,22 @@ def _farthest_m(starts: Snaps, ends: Snaps, origin: int, destinations: IndexArra
     return float(np.hypot(across, (ends.lat[destinations] - lat) * y).max())
 
 
+@contextlib.contextmanager
 def _paths_from(
     graph: RoadGraph, here: Positions, seeds: Ports | None, origin: int, largest: int
-) -> Callable[[int, Positions], Path | None]:
-    """Search from an origin up to the largest label, and return a function of a pair and its destination."""
+) -> Iterator[Callable[[int, Positions], Path | None]]:
+    """Search from an origin up to the largest label, and lend a function of a pair and its destination."""
     if isinstance(graph, TimedGraph):
-        return TimedTree.of(graph, here, largest).path
+        yield TimedTree.of(graph, here, largest).path
+        return
     assert seeds is not None
     _, states, keys = take_rows(seeds, origin, origin + 1)
     arcs = graph.arcs(is_backward=False)
-    label, parent = road.one_to_all(arcs, states, keys, np.int64(largest), graph.shift, graph.n_buckets, True)
-    return lambda pair, there: _path(graph, label, parent, pair, here, there, largest)
+    with tree_space(graph) as space:
+        label, parent = space.label, space.parent
+        space.queue, touched = road.search(arcs, states, keys, np.int64(largest), label, parent, space.queue)
+        yield lambda pair, there: _path(graph, label, parent, pair, here, there, largest)
+        label[touched] = UNREACHED
 
 
 def route_lines(

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from traveltime_lab._arrays import BoolArray, Int32Array, UInt8Array
+from traveltime_lab._arrays import BoolArray, Int32Array, Int64Array, UInt8Array, indptr_of
 from traveltime_lab.kernels.street import ties
 from traveltime_lab.kernels.street.grid import Grid, build_grid
 from traveltime_lab.runtime.memo import Derived
@@ -90,6 +90,24 @@ def segments(streets: StreetLayer) -> tuple[Any, ...]:
         Position of the first end on the edge, and share of the edge, 0 to 1.
     """
     return _SEGMENTS.of(streets, None, lambda: _segments(streets))
+
+
+def segments_of(streets: StreetLayer, edges: Int32Array) -> tuple[Int64Array, Int64Array]:
+    """
+    Return the segments of some edges, edge by edge and along each edge.
+
+    Returns
+    -------
+    numbers : int64 array of shape (n,)
+        As in `segments`.
+    indptr : int64 array of shape (n_edges_given + 1,)
+        Those of each edge.
+    """
+    indptr, edge = streets.tables.coord_indptr, edges.astype(np.int64)
+    # An edge has one segment less than coordinates.
+    first, counts = indptr[edge] - edge, indptr[edge + 1] - indptr[edge] - 1
+    own = indptr_of(counts)
+    return np.repeat(first - own[:-1], counts) + np.arange(own[-1]), own
 
 
 def _segments(streets: StreetLayer) -> tuple[Any, ...]:

@@ -470,13 +470,14 @@ def snapped_coordinates(streets: StreetLayer, snaps: Snaps) -> tuple[FloatArray,
     """
     lng = np.full(len(snaps), np.nan)
     lat = np.full(len(snaps), np.nan)
-    x1, y1, x2, y2, edge, start, span = segments(streets)
+    x1, y1, x2, y2, _, start, span = segments(streets)
     found = np.flatnonzero(snaps.edge >= 0)
     if found.size:
         e, f = snaps.edge[found], snaps.fraction[found]
-        # Segments are sorted by edge and position: find the last one that begins at or before the fraction.
-        ends = np.cumsum(np.bincount(edge, minlength=streets.n_edges))
-        segment, last = (ends - np.bincount(edge, minlength=streets.n_edges))[e], ends[e] - 1
+        # Segments are sorted by edge and position: find the last one that begins at or before the fraction. An edge has
+        # one segment less than coordinates; see `segments_of`.
+        indptr, e = streets.tables.coord_indptr, e.astype(np.int64)
+        segment, last = indptr[e] - e, indptr[e + 1] - e - 2
         going = np.flatnonzero(segment < last)
         step = 1 << int((last - segment).max(initial=0)).bit_length()
         while step > 1:

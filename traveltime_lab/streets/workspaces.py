@@ -48,6 +48,20 @@ class SearchSpace:
     queue: Any
 
 
+@dataclass
+class TreeSpace(SearchSpace):
+    """
+    Arrays of a search whose tree is of interest, too.
+
+    Attributes
+    ----------
+    parent : int32 array of shape (n_states,)
+        Any values.
+    """
+
+    parent: Int32Array
+
+
 class EdgeRows:
     """
     Values along edges, of which a search has reached some.
@@ -56,8 +70,8 @@ class EdgeRows:
 
     Attributes
     ----------
-    values : float32 array of shape (n_edges, 4)
-        See `traveltime_lab.kernels.street.reading.reached_rows`.
+    values : float32 array of shape (n_edges, n_columns)
+        See `traveltime_lab.kernels.street.reading.reached_rows`, or `reached_lengths` for eight columns.
     edges : int32 array
         Edges that are reached; set by the search.
     """
@@ -65,14 +79,14 @@ class EdgeRows:
     #: Infinity and 0, of each direction, as one number: that is several times as quick to write.
     _INFINITE = np.array([np.inf, 0.0], np.float32).view(np.uint64)[0]
 
-    def __init__(self, topology: Topology) -> None:
-        self._idle = _ROWS.of(topology, None, deque)
+    def __init__(self, topology: Topology, n_columns: int = 4) -> None:
+        self._idle = _ROWS.of(topology, n_columns, deque)
         n_edges = topology.is_open.size // 2
         self.edges: Int32Array | None = None
         try:
             self.values = self._idle.pop()
         except IndexError:
-            self.values = np.empty((n_edges, 4), np.float32)
+            self.values = np.empty((n_edges, n_columns), np.float32)
             self.values.view(np.uint64).fill(self._INFINITE)
 
     def __del__(self) -> None:
@@ -82,17 +96,22 @@ class EdgeRows:
     def _give_back(self) -> None:
         idle, values, edges = self._idle, self.values, self.edges
         if edges is not None and (not idle or (len(idle) + 1) * values.nbytes <= _MOST_IDLE_BYTES):
-            # Many rows are quicker to reset in the order of memory.
-            numbers = values.view(np.uint64)
-            if 8 * edges.size < len(values):
-                numbers[edges] = self._INFINITE
-            else:
-                numbers.fill(self._INFINITE)
+            self.clear(edges)
             idle.append(values)
 
+    def clear(self, edges: Int32Array) -> None:
+        """Reset the values of the edges that a search has reached."""
+        numbers = self.values.view(np.uint64)
+        # Many rows are quicker to reset in the order of memory.
+        if 8 * edges.size < len(numbers):
+            numbers[edges] = self._INFINITE
+        else:
+            numbers.fill(self._INFINITE)
 
-_ROWS = Derived[None, deque[Float32Array]]("values along edges")
+
+_ROWS = Derived[int, deque[Float32Array]]("values along edges", kept=2)
 _SEARCHES = Derived[None, deque[SearchSpace]]("arrays of searches")
+_TREES = Derived[None, deque[TreeSpace]]("arrays of searches with trees")
 #: Buckets of these searches, whose heads fit into the nearest cache of a processor; rarely an arc spans as many.
 _TIMED_BUCKETS: Final = 1 << 10
 _TIMED = Derived[None, deque["TimedSpace"]]("arrays of searches at changing speeds")
@@ -104,18 +123,35 @@ _CLIMBS = Derived[None, deque[sweeps.Climb]]("arrays of searches upwards")
 @contextlib.contextmanager
 def search_space(graph: RoadGraph, core: Core) -> Iterator[SearchSpace]:
     """Lend arrays for searches of the contracted arcs of a graph."""
-    n_states = graph.topology.n_states
+    n = graph.topology.n_states
 
     def make() -> SearchSpace:
-        return SearchSpace(
-            np.full(n_states, UNREACHED, np.int64), road.new_queue(n_states, graph.shift, core.n_buckets)
-        )
+        return SearchSpace(np.full(n, UNREACHED, np.int64), road.new_queue(n, graph.shift, core.n_buckets))
 
-    with _lent(_SEARCHES, graph.topology, make, 16 * n_states) as space:
-        if space.queue.shift != graph.shift or space.queue.heads.size != core.n_buckets:
-            # The queue of a different moment: its buckets are empty, but their width or number differs.
-            space.queue = road.Queue(graph.shift, np.full(core.n_buckets, -1, np.int32), space.queue.pool)
+    with _lent(_SEARCHES, graph.topology, make, 16 * n) as space:
+        _fit(space, graph.shift, core.n_buckets)
         yield space
+
+
+@contextlib.contextmanager
+def tree_space(graph: RoadGraph) -> Iterator[TreeSpace]:
+    """Lend arrays for searches of all arcs of a graph; the borrower resets the labels."""
+    n = graph.topology.n_states
+
+    def make() -> TreeSpace:
+        queue = road.new_queue(n, graph.shift, graph.n_buckets)
+        return TreeSpace(np.full(n, UNREACHED, np.int64), queue, np.empty(n, np.int32))
+
+    with _lent(_TREES, graph.topology, make, 20 * n) as space:
+        _fit(space, graph.shift, graph.n_buckets)
+        yield space
+
+
+def _fit(space: SearchSpace, shift: int, n_buckets: int) -> None:
+    """Give arrays of a search a queue for the graph of this moment."""
+    if space.queue.shift != shift or space.queue.heads.size != n_buckets:
+        # The queue of a different moment: its buckets are empty, but their width or number differs.
+        space.queue = road.Queue(shift, np.full(n_buckets, -1, np.int32), space.queue.pool)
 
 
 @dataclass

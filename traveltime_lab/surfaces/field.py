@@ -7,7 +7,6 @@ Fields: travel times, or distances, from one point along all streets, which are 
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
@@ -23,13 +22,11 @@ from traveltime_lab.kernels.raster.surface import (
     edge_rows,
     gather,
     gather_lengths,
-    length_rows,
 )
 from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.runtime.memo import Derived
-from traveltime_lab.runtime.threads import even_slices, side_by_side
 from traveltime_lab.streets import labels as label_parts
-from traveltime_lab.streets.field import EdgeField, LabelField, RowField
+from traveltime_lab.streets.field import EdgeField, RowField
 from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.streets.snapping import CAN_ARRIVE, CAN_LEAVE
@@ -130,25 +127,28 @@ class OwnEdge(NamedTuple):
 
 class RoadValues(NamedTuple):
     """
-    Values along all edges.
+    Values along edges.
 
     Attributes
     ----------
-    rows : float array of shape (n_edges, 4)
+    rows : float array of shape (n, 4)
         See `traveltime_lab.kernels.raster.surface.edge_rows`.
     own : tuple of OwnEdge
         The edges of the origin.
-    meeting : float64 array of shape (n_edges,), optional
+    meeting : float64 array of shape (n,), optional
         Fraction of each edge up to which the first two numbers of its row apply; after it the other two apply. Default:
         the smaller value applies everywhere.
     most : float
         Larger values do not count.
+    edges : int array of shape (n,), optional
+        The edges, ascending, those of the origin among them. Default: all.
     """
 
     rows: AnyArray
     own: tuple[OwnEdge, ...] = ()
     meeting: FloatArray | None = None
     most: float = np.inf
+    edges: Int32Array | None = None
 
 
 class Field(Protocol):
@@ -214,7 +214,7 @@ class StreetField:
         """Return the functions that fill the values of cells, and where the reached edges are; see `Field`."""
         edges = self.edges
         reached, origin = edges.rows, origin_of(edges)
-        box = box_of_rows(reached.edges, reached.values, edge_boxes(streets), float(limit), edges.positions.edge)
+        box = box_of_rows(reached.edges, reached.values, 0, edge_boxes(streets), float(limit), edges.positions.edge)
 
         def read(tile: Tile, window: Window, values: Any) -> None:
             if edges.positions.edge.size:
@@ -234,24 +234,23 @@ class StreetField:
     def road_values(self, streets: StreetLayer, limit: float) -> list[RoadValues]:
         """Return values along roads; see `Field`."""
         edges = self.edges
-        here = edges.positions
+        here, reached = edges.positions, edges.reached()
         own = zip(here.edge.tolist(), here.fraction.tolist(), edges.starts().tolist(), edges.ahead(), strict=True)
-        return [RoadValues(edges.rows.values.copy(), tuple(OwnEdge(*each) for each in own))]
+        return [RoadValues(edges.rows.values[reached], tuple(OwnEdge(*each) for each in own), edges=reached)]
 
 
 @dataclass(frozen=True)
 class DistanceField:
     """
-    Lengths of the fastest routes from one position, along the whole network.
+    Lengths of the fastest routes from one position, up to a limit that may be at the end of a slow route.
 
     Attributes
     ----------
-    times : LabelField
-        Field of a search without a limit on time. A place within the limit on length may lie at the end of a slow
-        route.
+    times : RowField
+        From `length_field`.
     """
 
-    times: LabelField
+    times: RowField
 
     @property
     def is_length(self) -> bool:
@@ -276,28 +275,14 @@ class DistanceField:
         own = 2 * self.times.positions.edge.astype(np.int64)
         return np.asarray(label_parts.cm(self.times.graph.traversal[own]) / 100.0)
 
-    def _rows(self, streets: StreetLayer, limit: float) -> tuple[Float32Array, FloatArray]:
-        """Return times and lengths along all edges and the bounding box within a limit; see `label_rows`."""
-        rows, times = np.empty((streets.n_edges, 8), np.float32), self.times
-        boxes, own = edge_boxes(streets), times.positions.edge
-
-        def fill(edges: slice) -> FloatArray:
-            both = slice(2 * edges.start, 2 * edges.stop)
-            label, traversal = times.label[both], times.graph.traversal[both]
-            of_part: FloatArray = length_rows(
-                label, traversal, times.is_backward, boxes.of(edges), float(limit), rows[edges]
-            )
-            return of_part
-
-        parts = side_by_side([functools.partial(fill, part) for part in even_slices(len(rows))])
-        return rows, joined_box([*parts, *boxes.boxes[own]])
-
     def cell_readers(
         self, streets: StreetLayer, transportation: Transportation, *, limit: float, per_metre: float, buffer_m: float
     ) -> CellReading:
         """Return the functions that fill the values of cells, and where the reached edges are; see `Field`."""
-        rows, box = self._rows(streets, limit)
-        times = self.times
+        times, own = self.times, self.times.positions.edge
+        edges, rows = times.rows.edges, times.rows.values
+        assert edges is not None
+        box = box_of_rows(edges, rows, 4, edge_boxes(streets), float(limit), own)
         origin = origin_of(times)
         ahead_m, start_m = self._own_m(), self._starts_m()
         seconds_per_metre = per_metre * 3.6 / self.connector_kph
@@ -306,9 +291,9 @@ class DistanceField:
             gather_lengths(tile.cells(per_metre, buffer_m), rows, origin, ahead_m, start_m, seconds_per_metre, values)
 
         def reached() -> tuple[Int32Array, FloatArray]:
-            least = np.minimum(rows[:, 4], rows[:, 6])
-            entered = np.flatnonzero(least <= limit).astype(np.int32)
-            return np.concatenate([entered, times.positions.edge]), np.concatenate([least[entered], start_m])
+            least = np.minimum(rows[edges, 4], rows[edges, 6])
+            is_within = least <= limit
+            return np.concatenate([edges[is_within], own]), np.concatenate([least[is_within], start_m])
 
         return CellReading(
             [CellReader(transportation, needed_of_cells(is_backward=times.is_backward), of_windows(read))],
@@ -318,22 +303,25 @@ class DistanceField:
 
     def road_values(self, streets: StreetLayer, limit: float) -> list[RoadValues]:
         """Return values along roads; see `Field`."""
-        rows, times = self._rows(streets, limit)[0].astype(np.float64), self.times
+        times = self.times
+        reached = times.reached()
+        rows = times.rows.values[reached].astype(np.float64)
         # If an edge is reached from both ends, the two fastest routes have equal times at one position.
         with np.errstate(invalid="ignore", divide="ignore"):
             meeting = (rows[:, 2] + rows[:, 3] - rows[:, 0]) / (rows[:, 1] + rows[:, 3])
         meeting = np.where(np.isfinite(rows[:, 2]), np.clip(np.nan_to_num(meeting, nan=0.5), 0.0, 1.0), 1.0)
         meeting[~np.isfinite(rows[:, 0])] = 0.0
-        own = tuple(self._own_edge(rows, position) for position in range(times.positions.edge.size))
-        return [RoadValues(rows[:, 4:], own, meeting)]
+        place = np.searchsorted(reached, times.positions.edge)
+        own = tuple(self._own_edge(rows[at], position) for position, at in enumerate(place))
+        return [RoadValues(rows[:, 4:], own, meeting, edges=reached)]
 
-    def _own_edge(self, rows: FloatArray, position: int) -> OwnEdge:
+    def _own_edge(self, row: FloatArray, position: int) -> OwnEdge:
         """Return the edge of a position of the origin, as far as no route through its ends is faster."""
         times = self.times
         edge, place = int(times.positions.edge[position]), float(times.positions.fraction[position])
         start = float(times.starts()[position])
         up, down = times.ahead()[position]
-        t0, dt0, t1, dt1 = rows[edge, :4]
+        t0, dt0, t1, dt1 = row[:4]
         low, high = 0.0, 1.0
         if np.isfinite(t1) and np.isfinite(up):
             high = float(np.clip((t1 + dt1 - start + place * up) / (up + dt1), place, 1.0))

@@ -13,7 +13,7 @@ from traveltime_lab.crs import LocalFrame
 from traveltime_lab.errors import LimitError
 from traveltime_lab.kernels.raster.buffers import update_squared_distances
 from traveltime_lab.streets.layer import StreetLayer
-from traveltime_lab.streets.segments import segments
+from traveltime_lab.streets.segments import segments, segments_of
 from traveltime_lab.surfaces.field import Field, RoadValues, edge_boxes
 from traveltime_lab.surfaces.polygons import Surface
 
@@ -40,9 +40,15 @@ def reached_pieces(streets: StreetLayer, field: Field, limit: float) -> FloatArr
 def _pieces(streets: StreetLayer, values: RoadValues, limit: float) -> FloatArray:
     """Return the segments of roads whose values are within a limit."""
     x1, y1, x2, y2, edge, start, span = segments(streets)
+    if values.edges is not None:
+        numbers, indptr = segments_of(streets, values.edges)
+        x1, y1, x2, y2, start, span = (part[numbers] for part in (x1, y1, x2, y2, start, span))
+        edge = np.repeat(np.arange(values.edges.size), np.diff(indptr))
     limit = min(limit, values.most)
     rows = values.rows.astype(np.float64)
-    is_land = edge_boxes(streets).is_land
+    is_land, own_at = edge_boxes(streets).is_land, [own.edge for own in values.own]
+    if values.edges is not None:
+        is_land, own_at = is_land[values.edges], np.searchsorted(values.edges, own_at).tolist()
 
     def share(value: FloatArray, cost: FloatArray) -> FloatArray:
         left = np.where(np.isfinite(value), limit - value, -1.0)
@@ -56,11 +62,11 @@ def _pieces(streets: StreetLayer, values: RoadValues, limit: float) -> FloatArra
         (np.zeros(n), np.minimum(share(rows[:, 0], rows[:, 1]), first_end)),
         (np.maximum(1.0 - share(rows[:, 2], rows[:, 3]), second_begin), np.ones(n)),
     ]
-    for own in values.own:
+    for own, at in zip(values.own, own_at, strict=True):
         around = share(np.full(2, own.value), own.ahead)
         begin, end = np.ones(n), np.zeros(n)
-        begin[own.edge] = max(own.low, own.fraction - around[1])
-        end[own.edge] = min(own.high, own.fraction + around[0])
+        begin[at] = max(own.low, own.fraction - around[1])
+        end[at] = min(own.high, own.fraction + around[0])
         intervals.append((begin, end))
     pieces = []
     for begin, end in intervals:

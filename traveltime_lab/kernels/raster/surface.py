@@ -122,7 +122,7 @@ def edge_rows(start, traversal, unit, is_backward, edge_boxes, limit, own_edges,
 
 
 @kernel
-def box_of_rows(edges, rows, edge_boxes, limit, own_edges):
+def box_of_rows(edges, rows, column, edge_boxes, limit, own_edges):
     """
     Return the bounding box of the edges whose values are within a limit; see `edge_rows`.
 
@@ -130,6 +130,8 @@ def box_of_rows(edges, rows, edge_boxes, limit, own_edges):
     ----------
     edges : int32 array
         Edges to look at.
+    column : int
+        The first of the four columns of `rows` that have the values.
 
     Returns
     -------
@@ -141,7 +143,7 @@ def box_of_rows(edges, rows, edge_boxes, limit, own_edges):
     for i in range(edges.size + own_edges.size):
         is_own = i >= edges.size
         e = own_edges[i - edges.size] if is_own else edges[i]
-        if is_own or (is_land[e] and min(rows[e, 0], rows[e, 2]) <= limit):
+        if is_own or (is_land[e] and min(rows[e, column], rows[e, column + 2]) <= limit):
             west, south = min(west, boxes[e, 0]), min(south, boxes[e, 1])
             east, north = max(east, boxes[e, 2]), max(north, boxes[e, 3])
     return np.array([west, south, east, north])
@@ -373,49 +375,6 @@ def gather(cells, window, rows, origin, values):
 
 
 @kernel
-def length_rows(start, traversal, is_backward, edge_boxes, limit, rows):
-    """
-    Prepare the labels of directed edges for `gather_lengths`; see `edge_rows`.
-
-    Parameters
-    ----------
-    limit : float, m
-    rows : float32 array of shape (n_edges, 8)
-        Overwritten with two groups of four numbers as in `edge_rows`: the first in seconds, the second in metres of the
-        same routes.
-
-    Returns
-    -------
-    float64 array of shape (4,), m
-        West, south, east, north.
-    """
-    boxes, is_land = edge_boxes
-    length = (np.int64(1) << np.int64(32)) - 1
-    west, south, east, north = np.inf, np.inf, -np.inf, -np.inf
-    first, second = (1, 0) if is_backward else (0, 1)
-    for e in range(rows.shape[0]):
-        low = np.inf
-        for side in range(2):
-            d = 2 * e + (first if side == 0 else second)
-            label, along = start[d], traversal[d]
-            if label == UNREACHED:
-                rows[e, 2 * side] = np.inf
-                rows[e, 2 * side + 1] = 0.0
-                rows[e, 2 * side + 4] = np.inf
-                rows[e, 2 * side + 5] = 0.0
-                continue
-            rows[e, 2 * side] = (label >> 32) / 1000.0
-            rows[e, 2 * side + 1] = (along >> 32) / 1000.0
-            rows[e, 2 * side + 4] = (label & length) / 100.0
-            rows[e, 2 * side + 5] = (along & length) / 100.0
-            low = min(low, (label & length) / 100.0)
-        if low <= limit and is_land[e]:
-            west, south = min(west, boxes[e, 0]), min(south, boxes[e, 1])
-            east, north = max(east, boxes[e, 2]), max(north, boxes[e, 3])
-    return np.array([west, south, east, north])
-
-
-@kernel
 def gather_lengths(cells, rows, origin, ahead_m, start_m, seconds_per_metre, values):
     """
     Fill the length in metres of the fastest route to each cell; see `gather`.
@@ -423,7 +382,7 @@ def gather_lengths(cells, rows, origin, ahead_m, start_m, seconds_per_metre, val
     Parameters
     ----------
     rows : float32 array of shape (n_edges, 8)
-        From `length_rows`.
+        From `traveltime_lab.kernels.street.reading.reached_lengths`.
     origin : Origin
         With values in seconds.
     ahead_m, start_m : float64 arrays of shape (n_positions,)

@@ -10,7 +10,7 @@ import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
 from traveltime_lab.kernels.street.reduction import fill
-from traveltime_lab.kernels.street.road import _grow, search
+from traveltime_lab.kernels.street.road import LENGTH_MASK, TIME_SHIFT, _grow, search
 from traveltime_lab.kernels.unreached import UNREACHED
 
 #: A search that reaches more than this fraction (1 / n) of the states reads all of the network, which is faster then
@@ -185,6 +185,45 @@ def _lower_row(label, directed, traversal, unit, side, rows):
 
 
 @kernel
+def _reached_states(arcs, seeds, limit, label, queue, removed):
+    """
+    Search, and return the states that are reached, removed ones included, unless these are much of the network.
+
+    Parameters
+    ----------
+    arcs, seeds, limit, label, queue, removed
+        As in `reached_rows`.
+
+    Returns
+    -------
+    queue : Queue
+    states : int32 array
+        States that have a label; without the removed ones where much is reached.
+    is_much : bool
+    """
+    seed_states, seed_keys = seeds
+    queue, touched = search(arcs, seed_states, seed_keys, limit, label, np.empty(0, np.int32), queue)
+    if touched.size > label.size // _MUCH:
+        return queue, touched, True
+    states, n = np.empty(2 * touched.size + 64, np.int32), touched.size
+    for i in range(touched.size):
+        states[i] = touched[i]
+    for i in range(touched.size):
+        above = touched[i]
+        for k in range(removed.indptr[above], removed.indptr[above + 1]):
+            state = removed.states[k]
+            through = label[above] + removed.above_key[state]
+            if through <= limit and through < label[state]:
+                if label[state] == UNREACHED:
+                    if n == states.size:
+                        states = _grow(states)
+                    states[n] = state
+                    n += 1
+                label[state] = through
+    return queue, states[:n].copy(), False
+
+
+@kernel
 def reached_rows(arcs, seeds, limit, label, queue, removed, of_states, ports, traversal, unit, side, rows):
     """
     Search, and write the values of the edges that are reached, unless much of the network is.
@@ -227,27 +266,13 @@ def reached_rows(arcs, seeds, limit, label, queue, removed, of_states, ports, tr
     is_much : bool
         Whether much of the network is reached.
     """
-    seed_states, seed_keys = seeds
-    queue, touched = search(arcs, seed_states, seed_keys, limit, label, np.empty(0, np.int32), queue)
-    if touched.size > label.size // _MUCH:
+    queue, states, is_much = _reached_states(arcs, seeds, limit, label, queue, removed)
+    if is_much:
         fill(label, removed.above, removed.above_key, limit)
         return queue, np.empty(0, np.int32), True
-    below, n_below = np.empty(touched.size + 64, np.int32), 0
-    for i in range(touched.size):
-        above = touched[i]
-        for k in range(removed.indptr[above], removed.indptr[above + 1]):
-            state = removed.states[k]
-            through = label[above] + removed.above_key[state]
-            if through <= limit and through < label[state]:
-                if label[state] == UNREACHED:
-                    if n_below == below.size:
-                        below = _grow(below)
-                    below[n_below] = state
-                    n_below += 1
-                label[state] = through
-    edges, n_edges = np.empty(touched.size + n_below + 64, np.int32), 0
-    for i in range(touched.size + n_below):
-        state = touched[i] if i < touched.size else below[i - touched.size]
+    edges, n_edges = np.empty(states.size + 64, np.int32), 0
+    for i in range(states.size):
+        state = states[i]
         for k in range(of_states.indptr[state], of_states.indptr[state + 1]):
             directed = of_states.directed[k]
             edge = directed >> 1
@@ -292,6 +317,109 @@ def all_rows(label, first, last, ports, traversal, unit, side, rows):
                 column = 0 if directed & 1 == side else 2
                 rows[edge, column] = (least >> 32) / unit
                 rows[edge, column + 1] = (traversal[directed] >> 32) / unit
+                is_reached = True
+        n_edges += is_reached
+    return edges[:n_edges].copy()
+
+
+@kernel
+def reached_lengths(
+    arcs, seeds, limit, most_cm, extra_ms, label, queue, removed, of_states, ports, traversal, side, rows
+):
+    """
+    Search, and write the times and lengths of the edges that are reached, unless much of the network is.
+
+    Parameters
+    ----------
+    arcs, seeds, limit, label, queue, removed, of_states, ports, traversal, side
+        As in `reached_rows`; labels are times and lengths. All labels are `UNREACHED` afterwards.
+    most_cm : int
+        Lengths up to which routes are of interest, cm.
+    extra_ms : int
+        Longest time of a turn and of boarding, ms.
+    rows : float32 array of shape (n_edges, 8)
+        ``inf, 0`` four times. The first four numbers become those of `reached_rows`, the other four the lengths in
+        metres of the same routes.
+
+    Returns
+    -------
+    queue : Queue
+        The queue, whose pool may have been reallocated.
+    edges : int32 array
+        Edges that are reached; none where much is reached.
+    needed_ms : int
+        Time up to which a search has to go: it has found all places whose fastest routes are up to `most_cm` long, and
+        these routes, if this is not beyond `limit`.
+    is_much : bool
+        Whether much of the network is reached.
+
+    Notes
+    -----
+    A route through a state is at least as long as the route to it. So all routes of interest that a search has not
+    found leave a street that it has entered by such a route, before they are too long; `needed_ms` is the latest of the
+    times at which that can be.
+    """
+    queue, states, is_much = _reached_states(arcs, seeds, limit, label, queue, removed)
+    edges, n_edges, needed_ms = np.empty(0 if is_much else states.size + 64, np.int32), 0, np.int64(0)
+    (port_indptr, port_states, port_keys), (begins, directed_at, _) = ports, of_states
+    for i in range(0 if is_much else states.size):
+        for k in range(begins[states[i]], begins[states[i] + 1]):
+            directed = directed_at[k]
+            edge = directed >> 1
+            if np.isinf(rows[edge, 0]) and np.isinf(rows[edge, 2]):
+                if n_edges == edges.size:
+                    edges = _grow(edges)
+                edges[n_edges] = edge
+                n_edges += 1
+            least, along = UNREACHED, traversal[directed]
+            for port in range(port_indptr[directed], port_indptr[directed + 1]):
+                least = min(least, label[port_states[port]] + port_keys[port])
+            c = 0 if directed & 1 == side else 2
+            rows[edge, c], rows[edge, c + 4] = (least >> TIME_SHIFT) / 1000.0, (least & LENGTH_MASK) / 100.0
+            rows[edge, c + 1], rows[edge, c + 5] = (along >> TIME_SHIFT) / 1000.0, (along & LENGTH_MASK) / 100.0
+            time, left_cm = least >> TIME_SHIFT, most_cm - (least & LENGTH_MASK)
+            if (along & LENGTH_MASK) <= left_cm:
+                needed_ms = max(needed_ms, time + (along >> TIME_SHIFT) + extra_ms)
+            elif left_cm >= 0:
+                share = left_cm / (along & LENGTH_MASK)
+                needed_ms = max(needed_ms, time + np.int64((along >> TIME_SHIFT) * share) + 1)
+    for i in range(states.size):
+        label[states[i]] = UNREACHED
+    return queue, edges[:n_edges].copy(), needed_ms, is_much
+
+
+@kernel
+def all_lengths(label, first, last, ports, traversal, side, rows):
+    """
+    Write the times and lengths of consecutive edges, given the labels of all states.
+
+    Parameters
+    ----------
+    label : int64 array of shape (n_states,)
+    first, last : int
+        The first edge, and the one after the last.
+    ports, traversal, side, rows
+        As in `reached_lengths`.
+
+    Returns
+    -------
+    int32 array
+        The edges that are reached.
+    """
+    edges, n_edges = np.empty(last - first, np.int32), 0
+    port_indptr, port_states, port_keys = ports
+    for edge in range(first, last):
+        edges[n_edges] = edge
+        is_reached = False
+        for directed in range(2 * edge, 2 * edge + 2):
+            least, along = UNREACHED, traversal[directed]
+            for port in range(port_indptr[directed], port_indptr[directed + 1]):
+                least = min(least, label[port_states[port]] + port_keys[port])
+            # Keys are not negative, so a sum is at least `UNREACHED` where no port is reached.
+            if least < UNREACHED:
+                c = 0 if directed & 1 == side else 2
+                rows[edge, c], rows[edge, c + 4] = (least >> TIME_SHIFT) / 1000.0, (least & LENGTH_MASK) / 100.0
+                rows[edge, c + 1], rows[edge, c + 5] = (along >> TIME_SHIFT) / 1000.0, (along & LENGTH_MASK) / 100.0
                 is_reached = True
         n_edges += is_reached
     return edges[:n_edges].copy()

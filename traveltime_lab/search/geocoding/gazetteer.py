@@ -286,6 +286,7 @@ class Gazetteer:
 
 _GAZETTEER = Derived[None, Gazetteer]("gazetteer")
 _STREET_OF_EDGES = Derived[None, Int64Array]("named streets of edges")
+_ENTRY_OF_EDGES = Derived[None, Int32Array]("entries of the streets of edges")
 
 
 def gazetteer(network: Network) -> Gazetteer:
@@ -294,9 +295,13 @@ def gazetteer(network: Network) -> Gazetteer:
 
 
 def street_entries(network: Network) -> Int32Array:
-    """Return, for each edge, the entry of its street in the gazetteer; -1 for edges without a name."""
-    street = _STREET_OF_EDGES.of(network, None, lambda: _street_of_edges(network))
-    return np.where(street >= 0, street + len(network.tables.places), -1).astype(np.int32)
+    """Return, for each edge, the entry of its street in the gazetteer, -1 for edges without a name; it is cached."""
+
+    def entries() -> Int32Array:
+        street = _STREET_OF_EDGES.of(network, None, lambda: _street_of_edges(network))
+        return np.where(street >= 0, street + len(network.tables.places), -1).astype(np.int32)
+
+    return _ENTRY_OF_EDGES.of(network, None, entries)
 
 
 def _street_of_edges(network: Network) -> Int64Array:

@@ -254,15 +254,19 @@ def _outside_m(known: Any, lng: float, lat: float, n: int) -> FloatArray:
     return np.where((x2 - x1 > 500.0) | (y2 - y1 > 500.0), np.inf, outside)
 
 
-_NAMED_STREETS = Derived[None, SegmentIndex]("index of named streets")
+_NAMED_STREETS = Derived[None, SegmentIndex | None]("index of named streets")
 
 
 def _nearest_street(network: Network, lng: float, lat: float) -> tuple[int, float]:
     """Return the entry of the nearest named street and its distance in metres; -1 if there is none nearby."""
     entry = street_entries(network)
-    if not (entry >= 0).any():
+
+    def build() -> SegmentIndex | None:
+        return SegmentIndex.build(network.streets, entry >= 0) if (entry >= 0).any() else None
+
+    index = _NAMED_STREETS.of(network, None, build)
+    if index is None:
         return -1, math.inf
-    index = _NAMED_STREETS.of(network, None, lambda: SegmentIndex.build(network.streets, entry >= 0))
     x, y = network.frame.to_xy(np.array([lng]), np.array([lat]))
     rules = (_REACH_M["street"], index.grid, ANY, no_barriers())
     found, _ = nearest.nearest_segments(x, y, network.frame.shrink(y), *rules)
