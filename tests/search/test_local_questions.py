@@ -1,7 +1,8 @@
 """
 Later questions about a place need memory for what they reach, not for the whole network.
 
-Arrays that kernels allocate are not counted.
+Arrays that kernels allocate are not counted. Searches at speeds that change on the way copy the times along all streets
+of their hours, and those by public transport have arrays of all streets, so these are not among the questions.
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ from traveltime_lab.limits import FOREVER_S
 from traveltime_lab.modes.snapping import as_snapping
 from traveltime_lab.modes.transportation import as_transportation
 from traveltime_lab.network.network import Network
+from traveltime_lab.search.query import ask
 from traveltime_lab.settings import settings
 from traveltime_lab.streets import contraction, field, matrix, workspaces
 from traveltime_lab.streets.field import label_field, length_field, row_field
@@ -27,6 +28,7 @@ from traveltime_lab.streets.snapping import CAN_ARRIVE, CAN_LEAVE, Snaps, snap_p
 from traveltime_lab.surfaces.field import edge_boxes, label_rows
 
 ENGINES = ["dijkstra", "hierarchy"]
+MORNING = "2026-03-02T08:00"
 
 
 def some_labels(network: Network, graph: RoadGraph, engine: str, n: int, seed: int, *, limit: float) -> np.ndarray:
@@ -58,6 +60,9 @@ def helsinki_snaps(network: Network, n: int, needed: np.uint8) -> Snaps:
 def assert_clean(topology: Topology) -> int:
     """Check the idle arrays of a topology and return their number."""
     searches = [*workspaces._SEARCHES.of(topology, None, deque), *workspaces._TREES.of(topology, None, deque)]
+    for timed in workspaces._TIMED.of(topology, None, deque):
+        assert (timed.arrays.label == UNREACHED).all()
+        assert (timed.arrays.heads == -1).all()
     for space in searches:
         assert (space.label == UNREACHED).all()
         assert (space.queue.heads == -1).all()
@@ -79,15 +84,18 @@ def test_they_are_as_before_after_any_search(helsinki: Network, engine: str) -> 
         assert assert_clean(graph.topology)
 
 
-def test_routes_use_them_again(helsinki: Network) -> None:
-    graph = helsinki.road_graph(as_transportation("driving"))
+@pytest.mark.parametrize("moment", [{}, {"departure_time": MORNING}, {"arrival_time": MORNING}])
+def test_routes_use_them_again(helsinki: Network, moment: dict[str, str]) -> None:
+    means = as_transportation({"type": "driving", "time_dependent": bool(moment)})
+    graph = ask(helsinki, means, moment.get("departure_time"), moment.get("arrival_time"), None).graph
     snaps = Pairs(*(helsinki_snaps(helsinki, 14, needed) for needed in (CAN_LEAVE, CAN_ARRIVE)))
     found = [list(paths(graph, snaps, as_snapping(None), limit)) for limit in (14_400, 14_400, 300)]
     assert found[0] == found[1] and len(found[0]) > len(found[2]) > 0
     # A caller may take the first one only.
     assert next(paths(graph, snaps, as_snapping(None), 14_400)) == found[0][0]
-    assert len(workspaces._TREES.of(graph.topology, None, deque)) == 1
-    assert assert_clean(graph.topology)
+    kind = workspaces._TIMED if moment else workspaces._TREES
+    assert len(kind.of(graph.topology, None, deque)) == 1
+    assert_clean(graph.topology)
 
 
 def test_graphs_of_other_moments_share_them(helsinki: Network) -> None:

@@ -149,7 +149,8 @@ def _paths_from(
 ) -> Iterator[Callable[[int, Positions], Path | None]]:
     """Search from an origin up to the largest label, and lend a function of a pair and its destination."""
     if isinstance(graph, TimedGraph):
-        yield TimedTree.of(graph, here, largest).path
+        with TimedTree.of(graph, here, largest) as tree:
+            yield tree.path
         return
     assert seeds is not None
     _, states, keys = take_rows(seeds, origin, origin + 1)

@@ -4,6 +4,7 @@ Find fastest routes at speeds that change on the way.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from traveltime_lab.kernels.unreached import UNREACHED
 from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets.pieces import Path, Piece, each_position
 from traveltime_lab.streets.timed import TimedGraph
-from traveltime_lab.streets.workspaces import new_timed_space
+from traveltime_lab.streets.workspaces import numbers, timed_space
 
 
 class _Step(NamedTuple):
@@ -59,11 +60,15 @@ class TimedTree:
     parent: Int32Array
 
     @classmethod
-    def of(cls, graph: TimedGraph, here: Positions, largest: int) -> TimedTree:
-        """Search from a point up to a label."""
-        streets, space = graph.searched(largest), new_timed_space(graph.topology)
-        parent = kernels.tree(streets, here, graph.sides()[0], np.int64(largest), space)
-        return cls(graph, streets, here, largest, space.label, parent)
+    @contextlib.contextmanager
+    def of(cls, graph: TimedGraph, here: Positions, largest: int) -> Iterator[TimedTree]:
+        """Search from a point up to a label, and lend the tree."""
+        streets, ports = graph.searched(largest), graph.sides()[0]
+        with timed_space(graph.topology) as space, numbers(graph.topology) as parent:
+            space.arrays, touched = kernels.tree(streets, here, ports, np.int64(largest), parent, space.arrays)
+            label = space.arrays.label
+            yield cls(graph, streets, here, largest, label, parent)
+            label[touched], parent[touched] = UNREACHED, -1
 
     def path(self, pair: int, there: Positions) -> Path | None:
         """

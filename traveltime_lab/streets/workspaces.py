@@ -172,11 +172,11 @@ class TimedSpace:
 def timed_space(topology: Topology) -> Iterator[TimedSpace]:
     """Lend arrays for searches at speeds that change on the way."""
     n_bytes = 16 * topology.n_states + 20 * topology.indices.size
-    with _lent(_TIMED, topology, lambda: TimedSpace(new_timed_space(topology)), n_bytes) as space:
+    with _lent(_TIMED, topology, lambda: TimedSpace(_new_timed_space(topology)), n_bytes) as space:
         yield space
 
 
-def new_timed_space(topology: Topology) -> time_dependent.Space:
+def _new_timed_space(topology: Topology) -> time_dependent.Space:
     """Return arrays for one search at speeds that change on the way."""
     n_states, n_arcs = topology.n_states, topology.indices.size
     return time_dependent.Space(

@@ -200,9 +200,9 @@ def _search(streets, positions, row, ports, limit, parent, space):
 
 
 @kernel
-def tree(streets, positions, ports, limit, space):
+def tree(streets, positions, ports, limit, parent, space):
     """
-    Return the label of every state within a limit of a point, and the state before each.
+    Label every state within a limit of a point, and write the state before each.
 
     Parameters
     ----------
@@ -212,17 +212,18 @@ def tree(streets, positions, ports, limit, space):
     ports : Ports
         Exit ports of directed edges, or entry ports in a backward search.
     limit : int64
+    parent : int32 array of shape (n_states,)
+        Overwritten, where states are reached, with the state towards the point; -1 at seeds.
     space : Space
-        Its labels are `UNREACHED`, and kept as those of the result.
 
     Returns
     -------
-    parent : int32 array of shape (n_states,)
-        State towards the point; -1 at seeds, -2 where not reached.
+    space : Space
+        With the labels, to be reset; its heap may have been reallocated.
+    touched : int32 array
+        States that have a label, until the next search.
     """
-    parent = np.full(space.label.size, -2, np.int32)
-    _search(streets, positions, 0, ports, limit, parent, space)
-    return parent
+    return _search(streets, positions, 0, ports, limit, parent, space)
 
 
 @kernel
