@@ -195,10 +195,11 @@ def length_field(graph: RoadGraph, snaps: Snaps, snapping: Snapping, *, limit_m:
             )  # fmt: skip
         share = 1.0 if is_much else rows.edges.size / max(1, n_edges)
         if needed_ms <= largest_ms and not is_much:
-            experience[step] = max(needed_ms, own_ms), share, True
+            # A little more, because other places need other times.
+            experience[step] = max(9 * needed_ms // 8, own_ms), share, True
             return RowField(graph, is_backward, here, int(largest), rows)
         rows.clear(rows.edges)
-        next_ms = max(needed_ms, usual_ms, 2 * largest_ms)
+        next_ms = max(9 * needed_ms // 8, usual_ms, largest_ms + 1)
         share, largest_ms = share * (next_ms / largest_ms) ** 2, next_ms
     label = _all_labels(graph, seeds, forever, is_backward=is_backward)
     rows.edges = _of_all_edges(functools.partial(reading.all_lengths, label), n_edges, reading_of)

@@ -348,16 +348,16 @@ def reached_lengths(
     edges : int32 array
         Edges that are reached; none where much is reached.
     needed_ms : int
-        Time up to which a search has to go: it has found all places whose fastest routes are up to `most_cm` long, and
-        these routes, if this is not beyond `limit`.
+        Time up to which a search has to go. If it is within `limit`, the search has found all places whose fastest
+        routes are up to `most_cm` long.
     is_much : bool
         Whether much of the network is reached.
 
     Notes
     -----
-    A route through a state is at least as long as the route to it. So all routes of interest that a search has not
-    found leave a street that it has entered by such a route, before they are too long; `needed_ms` is the latest of the
-    times at which that can be.
+    A route is at least as long as the routes to the states on it. So each route of interest that a search has not found
+    continues one that it has found, along a street that this one enters. `needed_ms` is the latest time at which a
+    continuation can be at the end of such a street, a turn included, or at the length `most_cm`.
     """
     queue, states, is_much = _reached_states(arcs, seeds, limit, label, queue, removed)
     edges, n_edges, needed_ms = np.empty(0 if is_much else states.size + 64, np.int32), 0, np.int64(0)
