@@ -53,7 +53,8 @@ def test_searches_equal_networkx_whole_and_contracted(csr, data):
     keys = np.array(list(seeds.values()), np.int64)
     expected = simple_oracle(indptr, indices, weights, seeds, limit)
     ring = 128
-    label, parent = road.one_to_all(arcs, states, keys, np.int64(limit), shift, ring, True)
+    label, parent = np.full(n, UNREACHED, np.int64), np.full(n, -2, np.int32)
+    road.search(arcs, states, keys, np.int64(limit), label, parent, road.new_queue(n, shift, ring))
     assert {i: int(v) for i, v in enumerate(label) if v != UNREACHED} == expected
     assert all((parent[i] >= -1) == (i in expected) for i in range(n))
 
@@ -65,7 +66,7 @@ def test_searches_equal_networkx_whole_and_contracted(csr, data):
     assert core.indices.size <= indices.size
     _, states, keys = reduction.expand_seeds(arcs, single, Ports(np.array([0, len(seeds)]), states, keys))
     ring = 1024
-    label, _ = road.one_to_all(core, states, keys, np.int64(limit), shift, ring, False)
+    label = road.one_to_all(core, states, keys, np.int64(limit), shift, ring)
     reduction.fill(label, above, above_key, np.int64(limit))
     assert {i: int(v) for i, v in enumerate(label) if v != UNREACHED} == expected
 

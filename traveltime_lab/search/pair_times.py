@@ -131,8 +131,7 @@ def _flagged(
         return found
     pairs, is_reached = found.pairs, found.labels != UNREACHED
     limit_s = float(query.limit) if query.is_in_metres else most_s(query.limit)
-    unit = 100.0 if query.graph.metric == "distance" else 1000.0
-    longest = np.where(is_reached, label_parts.primary(found.labels) / unit, limit_s)
+    longest = np.where(is_reached, label_parts.primary(found.labels) / query.graph.unit, limit_s)
     if found.spread is not None:
         ms = found.spread.ms.max(axis=1, initial=0)
         longest = np.maximum(longest, np.where(ms < NEVER, ms / 1000.0, limit_s))

@@ -174,10 +174,10 @@ class WaysThere:
             places = ties.Places(np.array([0, edge.size], np.int64), edge.astype(np.int32), fraction, metres)
             none = np.zeros(1)
             here = Snaps(places.edge[:1], none, places.distance[:1], np.zeros(1, np.int8), none, none, places)
-            add = label_parts.primary(positions(graph, here, snapping).connector) / _unit(graph)
+            add = label_parts.primary(positions(graph, here, snapping).connector) / graph.unit
             label = label_field(graph, here, snapping, limit=FOREVER_S, is_backward=not is_arrival).label
             reached = label != UNREACHED
-            beyond[reached] = label_parts.primary(label[reached]) / _unit(graph)
+            beyond[reached] = label_parts.primary(label[reached]) / graph.unit
         indptr = indptr_of_rows(edge, streets.n_edges)
         return cls(is_arrival, beyond, indptr, np.asarray(fraction, np.float64), add)
 
@@ -195,7 +195,7 @@ class WaysThere:
         """Return the bound for each snapped point, with the way between the point and its edge; inf without an edge."""
         here = positions(graph, snaps, snapping)
         each = self._at(graph, here.edge.astype(np.int64), here.fraction)
-        each += label_parts.primary(here.connector) / _unit(graph)
+        each += label_parts.primary(here.connector) / graph.unit
         found = np.full(len(snaps), np.inf)
         has_any = np.diff(here.indptr) > 0
         if each.size:
@@ -221,13 +221,13 @@ class WaysThere:
             along += self.add[at]
             np.minimum.at(found, some[of], along)
         # Parts of edges are rounded to units of labels.
-        found -= 2.0 / _unit(graph)
+        found -= 2.0 / graph.unit
         return np.maximum(found, 0.0, out=found)
 
 
 def _whole(graph: RoadGraph) -> FloatArray:
     """Return the time, or the length, of both directions of edges (n_edges, 2); inf where they are closed."""
-    whole = np.where(graph.topology.is_open, label_parts.primary(graph.traversal) / _unit(graph), np.inf)
+    whole = np.where(graph.topology.is_open, label_parts.primary(graph.traversal) / graph.unit, np.inf)
     return whole.reshape(-1, 2)
 
 
@@ -237,11 +237,6 @@ def _shares(share: FloatArray, whole: FloatArray) -> FloatArray:
         found: FloatArray = share * whole
     found[share == 0.0] = 0.0
     return found
-
-
-def _unit(graph: RoadGraph) -> float:
-    """Return the units of labels per second, or per metre in a graph of distances."""
-    return 100.0 if graph.metric == "distance" else 1000.0
 
 
 def _places(streets: StreetLayer, graph: RoadGraph, means: Transportation, snapping: Snapping) -> Places:

@@ -52,18 +52,13 @@ class EdgeField:
     positions: Positions
     limit: int
 
-    @property
-    def unit(self) -> float:
-        """Units of the upper part of a label per second, or per metre in a graph of distances."""
-        return 100.0 if self.graph.metric == "distance" else 1000.0
-
     def start(self) -> float:
         """Return the value at the nearest position: that of the connector between the point and its street."""
         return float(self.starts().min(initial=np.inf))
 
     def starts(self) -> FloatArray:
         """Return the values at the positions."""
-        return np.asarray(label_parts.primary(self.positions.connector) / self.unit)
+        return np.asarray(label_parts.primary(self.positions.connector) / self.graph.unit)
 
     def ahead(self) -> FloatArray:
         """
@@ -76,7 +71,7 @@ class EdgeField:
         float64 array of shape (n_positions, 2)
         """
         own = 2 * self.positions.edge[:, None].astype(np.int64) + np.arange(2)
-        cost = label_parts.primary(self.graph.traversal[own]) / self.unit
+        cost = label_parts.primary(self.graph.traversal[own]) / self.graph.unit
         cost = np.where(self.graph.topology.is_open[own], cost, np.inf)
         return cost[:, ::-1].copy() if self.is_backward else cost
 
@@ -130,7 +125,7 @@ def row_field(graph: RoadGraph, snaps: Snaps, snapping: Snapping, *, limit: floa
     core, rows = graph.core(is_backward=is_backward), EdgeRows(graph.topology)
     field = RowField(graph, is_backward, here, int(largest), rows)
     ends = graph.exit_ports() if is_backward else graph.entry_ports()
-    reading_of = ends, graph.traversal, field.unit, int(is_backward), rows.values
+    reading_of = ends, graph.traversal, graph.unit, int(is_backward), rows.values
     experience, n_edges = _SHARES.of(graph, None, dict), graph.traversal.size // 2
     made = contraction.HIERARCHY.get(graph, None) if _expected_share(experience, largest) > _SWEPT_FROM else None
     with search_space(graph, core) as space:
@@ -275,7 +270,7 @@ def _all_labels(
         contraction.label_all(graph, made, *seeds, largest, label, is_backward=is_backward)
         return label
     core = graph.core(is_backward=is_backward)
-    found: Int64Array = road.one_to_all(core.arcs, *core.seeds(*seeds), largest, graph.shift, core.n_buckets, False)[0]
+    found: Int64Array = road.one_to_all(core.arcs, *core.seeds(*seeds), largest, graph.shift, core.n_buckets)
     core.fill(found, largest)
     return found
 

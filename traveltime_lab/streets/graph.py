@@ -206,6 +206,11 @@ class RoadGraph:
         return self.core_backward if is_backward else self.core_forward
 
     @property
+    def unit(self) -> float:
+        """Units of the upper part of a label per second, or per metre in a graph of distances."""
+        return 100.0 if self.metric == "distance" else 1000.0
+
+    @property
     def directed(self) -> Directed:
         """The directed edges."""
         return Directed(self.traversal, self.topology.is_open)
@@ -330,5 +335,4 @@ def mean_pace(graph: RoadGraph) -> float:
 def _mean_pace(graph: RoadGraph) -> float:
     labels = graph.traversal[graph.topology.is_open]
     metres = label_parts.cm(labels).sum() / 100.0
-    unit = 100.0 if graph.metric == "distance" else 1000.0
-    return float(label_parts.primary(labels).sum() / unit / metres) if metres else 1.0
+    return float(label_parts.primary(labels).sum() / graph.unit / metres) if metres else 1.0

@@ -357,9 +357,8 @@ def label_rows(
         always with the edge of the origin.
     """
     rows = np.empty((streets.n_edges, 4), np.float32)
-    unit = 100.0 if graph.metric == "distance" else 1000.0
     return rows, edge_rows(
-        label, graph.traversal, unit, is_backward, edge_boxes(streets), float(limit), own_edges, rows
+        label, graph.traversal, graph.unit, is_backward, edge_boxes(streets), float(limit), own_edges, rows
     )
 
 

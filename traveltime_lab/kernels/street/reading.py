@@ -142,7 +142,7 @@ def trace(state, label, parent, arcs):
     state : int
         A state that was reached.
     label, parent : int64 and int32 arrays of shape (n_states,)
-        From `one_to_all`.
+        From `search`.
     arcs : Arcs
         The arcs that were searched.
 

@@ -147,7 +147,7 @@ def search(arcs, seed_states, seed_keys, limit, label, parent, queue):
     label : int64 array of shape (n_states,)
         `UNREACHED`. Overwritten where states are reached; the caller resets it before another search.
     parent : int32 array of shape (n_states,) or (0,)
-        Overwritten with the tree, unless it is empty.
+        Overwritten with the tree, unless it is empty: the previous state on the best route, -1 at seeds.
     queue : Queue
 
     Returns
@@ -239,7 +239,7 @@ def search(arcs, seed_states, seed_keys, limit, label, parent, queue):
 
 
 @kernel
-def one_to_all(arcs, seed_states, seed_keys, limit, shift, n_buckets, with_parents):
+def one_to_all(arcs, seed_states, seed_keys, limit, shift, n_buckets):
     """
     Return the label of every state within `limit` of the seeds.
 
@@ -254,21 +254,17 @@ def one_to_all(arcs, seed_states, seed_keys, limit, shift, n_buckets, with_paren
         ``label >> shift`` is the number of a bucket.
     n_buckets : int
         Size of the ring: a power of two larger than ``(weights.max() >> shift) + 2``.
-    with_parents : bool
-        Whether to record the shortest-path tree.
 
     Returns
     -------
-    label : int64 array of shape (n_states,)
+    int64 array of shape (n_states,)
         `UNREACHED` beyond the limit.
-    parent : int32 array of shape (n_states,) or (0,)
-        Previous state on the best route; -1 at seeds, -2 where not reached.
     """
     n_states = arcs.indptr.size - 1
     label = np.full(n_states, UNREACHED, np.int64)
-    parent = np.full(n_states if with_parents else 0, -2, np.int32)
+    parent = np.empty(0, np.int32)
     search(arcs, seed_states, seed_keys, limit, label, parent, new_queue(n_states, shift, n_buckets))
-    return label, parent
+    return label
 
 
 @kernel
