@@ -70,6 +70,7 @@ def test_unique_values_are_those_of_numpy(values: list[int], dtype: Any) -> None
     np.testing.assert_array_equal(unique_values(array[:, None]), found)
 
 
+@pytest.mark.slow
 def test_no_module_calls_the_slow_function_of_numpy() -> None:
     """`numpy.unique` with nothing but an array takes ten times as long as `unique_values`."""
     slow = []

@@ -131,6 +131,7 @@ def test_the_files_that_begin_first_are_there() -> None:
     assert [path for path in longest if not (ROOT / path).is_file()] == []
 
 
+@pytest.mark.slow
 def test_examples_do_not_depend_on_loaded_modules(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

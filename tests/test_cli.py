@@ -111,6 +111,7 @@ def test_a_build_that_cannot_be_prepared_leaves_nothing(tmp_path: Path, capsys: 
     assert {*tmp_path.iterdir()} == {source, out}
 
 
+@pytest.mark.slow
 def test_build_and_info(helsinki: Network, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = tl.sample_files("helsinki")["streets"]
     out = tmp_path / "helsinki.network"
@@ -188,6 +189,7 @@ def test_an_option_for_several_values_may_be_given_several_times(command: str, a
         assert getattr(options, action.dest) == ["one", "two"]
 
 
+@pytest.mark.slow
 def test_module_runs_and_help_is_cheap() -> None:
     code = (
         "import sys, runpy\n"

@@ -83,6 +83,7 @@ def test_paths_are_told_from_other_names() -> None:
     assert [exists(name) for name in named_paths(text)] == [True, True, True, False]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("document", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
 def test_named_objects_exist(document: str) -> None:
     """
@@ -205,6 +206,7 @@ def test_runs_replace_figures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     ]
 
 
+@pytest.mark.slow
 def test_every_script_is_named_on_a_page() -> None:
     pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), ROOT / "benchmarks" / "README.md"]
     text = "\n".join(path.read_text(encoding="utf-8") for path in pages if path.name != "CHANGELOG.md")

@@ -301,6 +301,7 @@ OPENERS = {
 }
 
 
+@pytest.mark.slow
 def test_files_are_opened_in_one_place() -> None:
     """Whoever opens a file itself waits for pipes."""
     package = ROOT / "traveltime_lab"

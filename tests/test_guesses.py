@@ -171,6 +171,7 @@ def test_minutes_for_seconds_are_warned_of(names: dict[str, Any]) -> None:
         tl.time_map(names["network"], names["homes"], travel_time=[5, 10, 15], transportation="walking")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", [".shp", ".gpkg", ".geojson"])
 def test_results_are_written_as_any_layer(ending: str, names: dict[str, Any], tmp_path: Path) -> None:
     network, homes, work = (names[name] for name in ("network", "homes", "work"))

@@ -371,6 +371,7 @@ def mode_names_compared(path: Path) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 def test_no_module_but_the_table_compares_names_of_modes() -> None:
     package = Path(tl.__file__).parent
     modules = [path for path in package.rglob("*.py") if path.parent.name != "modes"]

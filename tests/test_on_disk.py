@@ -125,6 +125,7 @@ def test_a_disk_that_is_full_for_a_while_changes_no_owner(monkeypatch: pytest.Mo
     assert tl.load_network(network.save(tmp_path / "town.network")).prepared == ("driving",)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("all_are_large")
 def test_every_array_of_prepared_values_is_moved(tmp_path: Path) -> None:
     """A new kind of values, or a new part of one, must not stay in memory."""

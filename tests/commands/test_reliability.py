@@ -60,6 +60,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> pd.DataFrame:
     return pd.read_csv(io.StringIO(capsys.readouterr().out))
 
 
+@pytest.mark.slow
 def test_pairs(
     network: Network, archive: Path, places: tuple[Path, gpd.GeoDataFrame], tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -80,6 +81,7 @@ def test_pairs(
     assert len(run(capsys, path, path, "--archive", archive, "--form", "departures")) == len(each)
 
 
+@pytest.mark.slow
 def test_opportunities_have_a_geometry(
     network: Network, archive: Path, places: tuple[Path, gpd.GeoDataFrame], tmp_path: Path
 ) -> None:
@@ -94,6 +96,7 @@ def test_opportunities_have_a_geometry(
     assert found["jobs_realizable_p80"].tolist() == expected["jobs_realizable_p80"].tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("function", "more"),
     [("reliability_map", {"level_of_detail": "lowest"}), ("reliability_cells", {"grid": "geohash", "resolution": 7})],

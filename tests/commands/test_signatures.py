@@ -76,6 +76,7 @@ def test_searches_that_are_no_commands_take_tables_of_results() -> None:
     assert {name for name in first if first[name] == "network"} - others == set(FUNCTIONS)
 
 
+@pytest.mark.slow
 def test_help_imports_nothing_of_what_it_describes() -> None:
     code = (
         "import sys\nfrom traveltime_lab import cli\n"

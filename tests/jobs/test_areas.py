@@ -72,6 +72,7 @@ def test_goes_on_with_the_same_bytes(town: Network, tmp_path: Path) -> None:
     assert checksums(tmp_path / "a") == checksums(whole)
 
 
+@pytest.mark.slow
 def test_a_window_with_a_percentile(porto_alegre: Network, tmp_path: Path) -> None:
     places = tl.sample_points("porto_alegre")[:2]
     asked = {

@@ -72,6 +72,7 @@ def test_areas(town: Network, files: Path, tmp_path: Path) -> None:
     assert found.geometry.geom_equals_exact(expected.geometry.reset_index(drop=True), 0.0).all()
 
 
+@pytest.mark.slow
 def test_options_of_transportation_and_several_limits(town: Network, files: Path, tmp_path: Path) -> None:
     slow = ["--walking-speed", "3", "--snapping-penalty", "disabled"]
     assert cli.main([*arguments(files, tmp_path / "m"), *slow]) == 0

@@ -212,6 +212,7 @@ def test_workers_with_other_packages_or_another_network_are_refused(
         copy.make(0)
 
 
+@pytest.mark.slow
 def test_a_pool_whose_worker_is_killed(saved: Path, plain: Path, tmp_path: Path) -> None:
     def kill(done: int, n_parts: int) -> None:
         if done == 2:
@@ -309,6 +310,7 @@ def test_a_result_that_is_lost_before_it_is_fetched(
         assert checksums(tmp_path / "m") == checksums(plain)
 
 
+@pytest.mark.slow
 def test_a_client_that_is_closed_ends_the_job(town: Network, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     distributed = pytest.importorskip("distributed")
     monkeypatch.setattr(executors, "_LOOK_S", 0.1)
@@ -333,6 +335,7 @@ def test_tasks_in_threads_use_one_thread_each(town: Network, tmp_path: Path, mon
     assert seen == {1}
 
 
+@pytest.mark.slow
 def test_percentiles_of_a_lazy_frame_may_be_missing(porto_alegre: Network) -> None:
     pytest.importorskip("dask.dataframe")
     places = tl.sample_points()

@@ -131,6 +131,7 @@ def test_files_are_those_of_one_by_one(
     assert checksums(tmp_path) == found
 
 
+@pytest.mark.slow
 def test_files_answer(world: World, calls: dict[str, dict[str, Any]], tmp_path: Path) -> None:
     folder = write(calls["days"], tmp_path / "d")
     assert sorted(path.name for path in folder.iterdir()) == [
@@ -161,6 +162,7 @@ def pool() -> Iterator[ProcessPoolExecutor]:
         yield made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["threads", "processes", "strange", "lost"])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.filterwarnings("ignore:.*use of fork.*:DeprecationWarning")
@@ -175,6 +177,7 @@ def test_any_executor_writes_the_same_bytes(
     assert checksums(write(calls[kind], tmp_path / "n", executor=made[how]())) == plain[kind]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS[1:])
 def test_a_network_in_place_of_its_file(
     kind: str, world: World, calls: dict[str, dict[str, Any]], plain: dict[str, dict[str, str]], tmp_path: Path
@@ -187,6 +190,7 @@ def test_a_network_in_place_of_its_file(
         assert checksums(write({**call, "base": None}, tmp_path / "m", executor=Strange())) == plain[kind]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_workers_that_do_not_see_the_folder_send_files(
     kind: str, calls: dict[str, dict[str, Any]], plain: dict[str, dict[str, str]], tmp_path: Path,
@@ -199,6 +203,7 @@ def test_workers_that_do_not_see_the_folder_send_files(
     assert not kept
 
 
+@pytest.mark.slow
 def test_a_folder_of_the_same_path_elsewhere_is_not_that_of_the_job(
     calls: dict[str, dict[str, Any]], tmp_path: Path
 ) -> None:
@@ -265,6 +270,7 @@ def test_a_process_that_was_killed(
     assert checksums(target) == plain[kind]
 
 
+@pytest.mark.slow
 def test_what_was_prepared_is_not_computed_again(
     calls: dict[str, dict[str, Any]], plain: dict[str, dict[str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -365,6 +371,7 @@ def test_a_cluster_whose_only_worker_is_killed(
             assert checksums(tmp_path / kind) == plain[kind]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_seen", [True, False], ids=["there", "sent"])
 def test_a_full_disk(
     is_seen: bool, calls: dict[str, dict[str, Any]], plain: dict[str, dict[str, str]], tmp_path: Path,
@@ -384,6 +391,7 @@ def test_a_full_disk(
 # Errors ---------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_an_error_names_its_network_and_leaves_the_others(world: World, tmp_path: Path) -> None:
     broken = feed(tmp_path, "broken.zip", stop_times=None)
     streets = world.folder / "town.osm"
@@ -436,6 +444,7 @@ def island(folder: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_errors_that_nobody_expects_name_their_network_too(
     calls: dict[str, dict[str, Any]], plain: dict[str, dict[str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -580,6 +589,7 @@ def copied(world: World, name: str, more: str = "") -> Path:
     return folder / name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", OTHERS)
 def test_other_arguments_are_refused(
     which: str, world: World, calls: dict[str, dict[str, Any]], plain: dict[str, dict[str, str]], tmp_path: Path
@@ -591,6 +601,7 @@ def test_other_arguments_are_refused(
     assert checksums(target) == plain[kind]
 
 
+@pytest.mark.slow
 def test_the_same_data_in_other_words_are_the_same(
     world: World, calls: dict[str, dict[str, Any]], plain: dict[str, dict[str, str]], tmp_path: Path
 ) -> None:
@@ -600,6 +611,7 @@ def test_the_same_data_in_other_words_are_the_same(
     assert checksums(write(again, target, executor=Strange())) == plain["regions"]
 
 
+@pytest.mark.slow
 def test_other_versions_and_jobs_are_refused(
     world: World, calls: dict[str, dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -617,6 +629,7 @@ def test_other_versions_and_jobs_are_refused(
         write(calls["scenarios"], own)
 
 
+@pytest.mark.slow
 def test_inputs_in_another_order_are_the_same(
     calls: dict[str, dict[str, Any]], plain: dict[str, dict[str, str]], tmp_path: Path
 ) -> None:
@@ -629,6 +642,7 @@ def test_inputs_in_another_order_are_the_same(
     assert checksums(write(calls["scenarios"], target)) == plain["scenarios"]
 
 
+@pytest.mark.slow
 def test_the_manifest_says_what_networks_are_inputs(
     world: World, calls: dict[str, dict[str, Any]], tmp_path: Path
 ) -> None:
@@ -678,6 +692,7 @@ def as_texts(value: Any) -> Any:
     return [str(each) for each in value] if isinstance(value, list) else str(value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_command_writes_the_same_bytes(
     kind: str, command: dict[str, list[str]], plain: dict[str, dict[str, str]], tmp_path: Path,

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pytest
 
 from traveltime_lab.kernels.bits import eight_bytes, popcount
 from traveltime_lab.kernels.compiled import kernel
@@ -50,5 +51,6 @@ def test_all_bits_are_counted() -> None:
     assert counts(words).tolist() == expected
 
 
+@pytest.mark.slow
 def test_the_same_without_numba() -> None:
     subprocess.run([sys.executable, "-c", CODE], check=True, env=os.environ | {"NUMBA_DISABLE_JIT": "1"})

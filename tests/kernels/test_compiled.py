@@ -382,6 +382,7 @@ def twice(n):
 """
 
 
+@pytest.mark.slow
 def test_functions_of_numba_are_compiled_once_for_kernels_and_their_parts(
     load: Callable[[], ModuleType], tmp_path: Path
 ) -> None:

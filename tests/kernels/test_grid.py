@@ -118,6 +118,7 @@ def test_many_streets_meet(n: int) -> None:
         assert np.array_equal(kept, searched)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 150))
 def test_rings_without_segments(seed, n) -> None:

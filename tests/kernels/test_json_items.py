@@ -30,6 +30,7 @@ def items(text: str, size: int) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.lists(values, min_size=1, max_size=6), st.integers(1, 7), st.booleans(), st.sampled_from([None, 1]))
 def test_items(array: list[Any], size: int, ascii_only: bool, indent: int | None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,6 +18,7 @@ def relaxed(labels, row, tails, lengths, at):
     return lanes.relax(labels, row, tails, lengths, at)
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(st.data())
 def test_lanes_are_relaxed_as_one_by_one(data: st.DataObject) -> None:
@@ -42,6 +44,7 @@ def measured(ends, marks, needed, members, first, n, x, y, k, near, near_t, near
     return lanes.measure(ends, marks, needed, members, first, n, x, y, k, near, near_t, near_d2, at)
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(st.data())
 def test_segments_are_measured_as_one_by_one(data: st.DataObject) -> None:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pytest
 
 from traveltime_lab.kernels.compiled import kernel
 from traveltime_lab.kernels.prefetch import prefetch
@@ -28,6 +29,7 @@ def total(values, ahead):
     return found
 
 
+@pytest.mark.slow
 def test_any_place_may_be_asked_for() -> None:
     for dtype in (np.int32, np.int64):
         for values in (np.arange(1_000, dtype=dtype), np.arange(24, dtype=dtype).reshape(3, 8)):
@@ -37,5 +39,6 @@ def test_any_place_may_be_asked_for() -> None:
             np.testing.assert_array_equal(values, kept)
 
 
+@pytest.mark.slow
 def test_it_does_nothing_without_numba() -> None:
     subprocess.run([sys.executable, "-c", CODE], check=True, env=os.environ | {"NUMBA_DISABLE_JIT": "1"})

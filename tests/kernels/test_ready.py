@@ -213,6 +213,7 @@ def build(folder: Path) -> zipfile.ZipFile:
     return zipfile.ZipFile(path)
 
 
+@pytest.mark.slow
 def test_a_wheel_with_kernels(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRAVELTIME_LAB_KERNELS", str(made))
     with build(tmp_path / "dist") as wheel:

@@ -47,6 +47,7 @@ def test_values_differ_unless_both_are_times() -> None:
     assert VALUES["FORBIDDEN"] == VALUES["NEVER"]
 
 
+@pytest.mark.slow
 def test_other_modules_neither_assign_nor_rename_them() -> None:
     found = {path.relative_to(PACKAGE).as_posix(): faults(path.read_text("utf-8")) for path in OTHERS}
     assert {name: lines for name, lines in found.items() if lines} == {}

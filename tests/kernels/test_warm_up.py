@@ -119,6 +119,7 @@ class TestText:
         )
         assert warm_up.resolve(line)[1] == arguments
 
+    @pytest.mark.slow
     def test_modules_of_named_tuples_are_imported(self) -> None:
         """The second process imports nothing but what the lines name."""
         arguments = "raster.surface.EdgeBoxes(int64, int64), transit.drives.Drives(int64, int64, int64)"

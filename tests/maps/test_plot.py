@@ -41,6 +41,7 @@ def words(ax: Any) -> list[Any]:
     return [text for text in ax.texts if text.get_text()]
 
 
+@pytest.mark.slow
 @pytest.mark.pythons
 def test_rings_have_the_colours_of_the_legend(helsinki: Network) -> None:
     home = tl.sample_points("helsinki").iloc[[0]]
@@ -63,6 +64,7 @@ def test_bands_do_not_overlap(helsinki: Network) -> None:
     assert sum(band.area for band in bands) == pytest.approx(scene.area_shapes[2].area, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_words_keep_apart(helsinki: Network) -> None:
     places = tl.sample_points("helsinki")
     ax = tl.plot(helsinki, rings(helsinki, places.iloc[[0]], 300), places)
@@ -136,6 +138,7 @@ def test_column_gets_a_scale(helsinki: Network) -> None:
     assert (unknown, known) == (1, len(places) - 1)
 
 
+@pytest.mark.slow
 def test_many_values_of_areas_get_a_scale(helsinki: Network) -> None:
     home = tl.sample_points("helsinki").iloc[[0]]
     ax = tl.plot(helsinki, rings(helsinki, home, *range(60, 660, 60)))
@@ -148,6 +151,7 @@ def legend_cells(ax: Any) -> list[str]:
     return [text.get_text() for text in ax.get_legend().findobj(mpl.text.Text) if text.get_text().isdigit()]
 
 
+@pytest.mark.slow
 def test_rings_of_several_origins_share_a_row_of_limits(helsinki: Network) -> None:
     places = tl.sample_points("helsinki").iloc[:2]
     limits = range(60, 540, 60)
@@ -170,6 +174,7 @@ def test_a_large_legend_stands_below_the_map(helsinki: Network) -> None:
     assert max(ax.figure.get_size_inches()) == pytest.approx(4)
 
 
+@pytest.mark.slow
 def test_ten_origins_have_numbers(helsinki: Network) -> None:
     at_x = [24.935 + 0.002 * i for i in range(10)]
     homes = gpd.GeoDataFrame(geometry=gpd.points_from_xy(at_x, [60.17] * 10), index=list("ABCDEFGHIJ"), crs=4326)
@@ -187,6 +192,7 @@ def test_ten_origins_have_numbers(helsinki: Network) -> None:
     assert all(a != b for a, b in itertools.pairwise(colours)), "neighbours differ"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("column", "words"), [(None, "mean travel time, min"), ("max", "longest travel time, min"), ("min", "shortest")]
 )
@@ -307,6 +313,7 @@ def test_a_mean_that_is_not_of_cells_is_no_time(helsinki: Network) -> None:
     assert [text.get_text() for text in scale.texts] == ["no\nvalue"]
 
 
+@pytest.mark.slow
 def test_areas_without_a_number_are_grey(helsinki: Network) -> None:
     homes = tl.sample_points("helsinki").iloc[:2]
     areas = rings(helsinki, homes, 120).drop(columns="travel_time").assign(jobs=[100.0, None])
@@ -319,6 +326,7 @@ def test_areas_without_a_number_are_grey(helsinki: Network) -> None:
     assert [text.get_text() for text in scale.texts] == ["no\nvalue"]
 
 
+@pytest.mark.slow
 def test_an_empty_answer_says_so(helsinki: Network) -> None:
     far = at((90_000, 0))
     nothing = tl.time_map(helsinki, far, travel_time=60)
@@ -374,6 +382,7 @@ def test_a_part_of_a_figure_keeps_its_legend_inside(helsinki: Network) -> None:
     assert ax.get_legend().get_window_extent().y1 > ax.get_window_extent().y0
 
 
+@pytest.mark.slow
 @pytest.mark.pythons
 @pytest.mark.parametrize(("file_format", "head"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
 def test_save(helsinki: Network, file_format: str, head: bytes) -> None:
@@ -389,6 +398,7 @@ def test_letters_without_a_font_are_left_out(recwarn: pytest.WarningsRecorder) -
     assert not recwarn
 
 
+@pytest.mark.slow
 def test_dollars_are_no_formulas() -> None:
     """Names, titles, units and attributions are drawn as they are written, and malformed formulas are no errors."""
     odd = "from $5 to $6_{x"

@@ -23,6 +23,7 @@ def squares(network: tl.Network, values: list[float], **columns: Any) -> gpd.Geo
     return gpd.GeoDataFrame({"jobs": values, **columns}, geometry=shapes, crs="EPSG:4326")
 
 
+@pytest.mark.slow
 def test_extent_and_scale_are_those_of_both(helsinki: tl.Network) -> None:
     before, after = squares(helsinki, [10, 20, 30]), squares(helsinki, [5, 15, 25, 35])
     figure = tl.side_by_side(helsinki, before, after, column="jobs", titles=("now", "then"))

@@ -407,6 +407,7 @@ def test_an_error_is_not_hidden_by_an_older_answer(street: Network) -> None:
     asyncio.run(run())
 
 
+@pytest.mark.slow
 def test_swapped_places_are_noticed() -> None:
     north = LocalFrame(60.0, 25.0)
     made = tl.TravelTimeMap(
@@ -458,6 +459,7 @@ def test_choices(street: Network, line: Network) -> None:
     assert all(choices.in_words(kind) != kind or "+" not in kind for kind in choices.kinds(line))
 
 
+@pytest.mark.slow
 def test_turning_to_a_timetable(line: Network) -> None:
     made = tl.TravelTimeMap(line, at((0, 0)).set_axis(["home"]), travel_time=900)
     on_foot = made.areas.geometry.iloc[-1].area
@@ -478,6 +480,7 @@ def test_turning_to_a_timetable(line: Network) -> None:
     assert made.areas is before
 
 
+@pytest.mark.slow
 def test_windows_are_those_of_time_map(line: Network) -> None:
     origins = at((0, 0)).set_axis(["home"])
     how: dict[str, Any] = {"transportation": "bus", "departure_time": "2026-03-03T08:01", "window": 1500}
@@ -583,6 +586,7 @@ def test_a_curve_of_a_day_with_a_clock_change(line: Network) -> None:
     assert days.day_of(line, typical).date == line.typical_day
 
 
+@pytest.mark.slow
 def test_probes_tell_what_to_take(line: Network) -> None:
     made = tl.TravelTimeMap(
         line, at((-120, 0)).set_axis(["home"]), transportation="bus", departure_time="2026-03-03T08:10", window=1200,
@@ -730,6 +734,7 @@ def test_missing_names_are_refused(shown: tl.TravelTimeMap, name: Any) -> None:
     assert set(shown.areas["origin"]) == {"west", "east"}
 
 
+@pytest.mark.slow
 def test_names_of_moved_origins(street: Network, made: tl.TravelTimeMap) -> None:
     def names() -> list[Any]:
         return [origin.name for origin in made.state.origins]
@@ -777,6 +782,7 @@ def test_labels_of_several_levels_are_one_text(street: Network, tmp_path: Path) 
     assert made.to_parquet().exists()
 
 
+@pytest.mark.slow
 def test_keywords_are_attributes_of_the_map(street: Network, made: tl.TravelTimeMap) -> None:
     made.travel_time, made.rings, made.transportation = 600, 5, "driving"
     made.departure_time = "2026-03-02T08:00"
@@ -1062,6 +1068,7 @@ def test_new_pins_are_named(porto_alegre: Network) -> None:
     assert names()[-1] == "mine (moved)", "a name that was given is not replaced"
 
 
+@pytest.mark.slow
 def test_the_address_box_finds_places(porto_alegre: Network) -> None:
     made = tl.TravelTimeMap(porto_alegre, (-51.2366, -30.0649), travel_time=300, rings=1)
     text, places = made._finder._text, made._finder._places
@@ -1082,6 +1089,7 @@ def test_the_address_box_finds_places(porto_alegre: Network) -> None:
     assert made.error and not places.children, "nothing to search for"
 
 
+@pytest.mark.slow
 @pytest.mark.pythons
 def test_exports(made: tl.TravelTimeMap, tmp_path: Path) -> None:
     for kind in ("geojson", "parquet", "png", "geojson", "code"):
@@ -1132,6 +1140,7 @@ def test_a_page_holds_all_it_shows(made: tl.TravelTimeMap, tmp_path: Path) -> No
         made.to_html(tmp_path / "nope" / "x.html")
 
 
+@pytest.mark.slow
 def test_base_maps(street: Network) -> None:
     tiles = tl.TravelTimeMap(street, base_map="https://tiles.example/{z}/{x}/{y}.png")
     assert any(isinstance(layer, ipyleaflet.TileLayer) for layer in tiles.map.layers)
@@ -1256,6 +1265,7 @@ def test_slow_work_is_stopped_for_something_newer(monkeypatch: pytest.MonkeyPatc
     assert asyncio.run(run()) == ["new"]
 
 
+@pytest.mark.slow
 def test_the_map_follows_in_an_event_loop(street: Network) -> None:
     async def run() -> None:
         made = tl.TravelTimeMap(street, at((0, 0)).set_axis(["home"]), travel_time=120)

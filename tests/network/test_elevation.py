@@ -205,6 +205,7 @@ def test_rugged_ground_equals_plain_python(cross: Network, tmp_path: Path) -> No
 # Rasters -------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_any_crs_size_of_pixels_and_type(cross: Network, tmp_path: Path) -> None:
     """The same hill in metres, in pixels of 3 m, turned, and in tenths of metres as whole numbers."""
     from pyproj import Transformer
@@ -340,6 +341,7 @@ def valley(x: Any, y: Any) -> Any:
     return np.where(np.abs(x) < 250, 0.0, 30.0) + np.where(x > -50, 6.0, 0.0)
 
 
+@pytest.mark.slow
 def test_bridges_and_tunnels_rise_evenly(tmp_path: Path) -> None:
     path = raster(tmp_path / "valley.tif", valley)
     bridge = "highway=residential bridge=yes"
@@ -438,6 +440,7 @@ def check_same(network: Network, other: Network) -> None:
         np.testing.assert_array_equal(matrix(network, mode, PLACES), matrix(other, mode, PLACES))
 
 
+@pytest.mark.slow
 def test_files_pickles_and_tables_keep_it(hill: Network, cross: Network, tmp_path: Path) -> None:
     assert len({hill.fingerprint, cross.fingerprint}) == 2
     hill.prepare("walking")

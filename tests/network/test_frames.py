@@ -53,6 +53,7 @@ def check_same(network: Network, other: Network, n_pairs: int = 2000) -> None:
     assert shapely.equals_exact(*area).all()
 
 
+@pytest.mark.slow
 def test_the_sample_comes_back(helsinki: Network) -> None:
     assert helsinki.tables.restriction_only.size and len(helsinki.water)
     check_same(helsinki, again(helsinki))
@@ -73,6 +74,7 @@ def test_through_files_and_with_other_order_of_rows(helsinki: Network, tmp_path:
     check_same(helsinki, again(helsinki, nodes.iloc[::-1], edges.iloc[::-1]), 300)
 
 
+@pytest.mark.slow
 def test_what_is_changed_counts(helsinki: Network) -> None:
     edges = helsinki.edges_frame()
     edges[["driving_kph_forward", "driving_kph_backward"]] /= 2
@@ -87,6 +89,7 @@ def test_what_is_changed_counts(helsinki: Network) -> None:
     np.testing.assert_allclose(lengths, np.sort(helsinki.tables.edge_length_m), rtol=1e-6, atol=0.01)
 
 
+@pytest.mark.slow
 def test_what_is_lost_is_said(helsinki: Network, porto_alegre: Network) -> None:
     nodes, edges = helsinki.nodes_frame(), helsinki.edges_frame()
     with pytest.warns(UserWarning, match=PLACES):
@@ -105,6 +108,7 @@ def test_numbers_of_other_rows_are_noticed(helsinki: Network) -> None:
         tl.build_network((helsinki.nodes_frame(), shifted))
 
 
+@pytest.mark.slow
 def test_wrong_tables(helsinki: Network) -> None:
     nodes, edges = helsinki.nodes_frame(), helsinki.edges_frame()
     for wrong, text in (

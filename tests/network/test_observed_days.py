@@ -90,6 +90,7 @@ def test_some_of_the_days(days: tl.ObservedDays) -> None:
         days.select([])
 
 
+@pytest.mark.slow
 def test_tables(days: tl.ObservedDays) -> None:
     quality = days.quality()
     assert quality["date"].tolist() == [pd.Timestamp(date) for date in DATES]
@@ -167,6 +168,7 @@ def test_columns_are_named(porto_alegre: tl.Network, table: pd.DataFrame, days: 
     assert renamed.digest == days.digest
 
 
+@pytest.mark.slow
 def test_max_delay(porto_alegre: tl.Network, table: pd.DataFrame) -> None:
     quality = tl.observed_days(porto_alegre, table, max_delay=240).quality()
     assert quality["events_too_far"].tolist() == [402, 400, 400]

@@ -123,6 +123,7 @@ def test_nothing_is_made_again(ready: Path, mode: str) -> None:
     tl.time_map(network, near, travel_time=600, transportation=mode)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", first_of(1, MODES, mark=pytest.mark.slow))
 def test_other_speeds(plain: Path, ready: Path, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
     before, after = tl.load_network(plain), tl.load_network(ready, verify=False)
@@ -172,6 +173,7 @@ def test_with_a_timetable(porto_alegre: Network, tmp_path: Path) -> None:
     assert_equal(answers(after, "walking"), answers(before, "walking"))
 
 
+@pytest.mark.slow
 def test_stops_are_not_tied_again(porto_alegre: Network, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from traveltime_lab.transit import stop_links
 

@@ -80,6 +80,7 @@ def test_walks_and_transfers_are_not_searched_again(
     assert sorted({*searched}) == WALKS_AND_TRANSFERS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
@@ -126,6 +127,7 @@ def test_changed_networks_have_their_own(city: tuple[Path, Path], searched: list
     assert_equal(found, by_timetable(before, "public_transport", DEPARTURE))
 
 
+@pytest.mark.slow
 def test_walks_of_a_pickle(city: tuple[Path, Path], searched: list[str]) -> None:
     again = pickle.loads(pickle.dumps(tl.load_network(city[1])))
     found = by_timetable(again, "public_transport", DEPARTURE)
@@ -133,6 +135,7 @@ def test_walks_of_a_pickle(city: tuple[Path, Path], searched: list[str]) -> None
     assert_equal(found, by_timetable(tl.load_network(city[1]), "public_transport", DEPARTURE))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "moments",
     [

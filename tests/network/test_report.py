@@ -162,6 +162,7 @@ def test_stops_off_streets(tmp_path: Path) -> None:
     assert len(changed.report().stops_off_streets()) == 1
 
 
+@pytest.mark.slow
 def test_islands(porto_alegre: tl.Network, tmp_path: Path) -> None:
     found = porto_alegre.report().islands()
     edges = porto_alegre.edges_frame()
@@ -212,6 +213,7 @@ class Reader(html.parser.HTMLParser):
         self.cells.append(data)
 
 
+@pytest.mark.slow
 @pytest.mark.pythons
 def test_html(odd: tl.Network, tmp_path: Path) -> None:
     report = odd.report()
@@ -418,6 +420,7 @@ def test_names_from_the_data_keep_their_underscores(tmp_path: Path) -> None:
         assert "nodes in file" in text and "week of" in text and "edges by highway" in text
 
 
+@pytest.mark.slow
 def test_sections_of_a_report_with_names_from_the_data(odd: tl.Network, porto_alegre: tl.Network) -> None:
     """A key that is no word of ours stands in a section that is known to have names from the data."""
 

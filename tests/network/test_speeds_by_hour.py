@@ -187,6 +187,7 @@ def test_the_way_to_a_stop_by_car_has_the_speeds_of_its_hour(porto_alegre: Netwo
 # Reading
 
 
+@pytest.mark.slow
 def test_the_same_speeds_in_any_form(row: Network, tmp_path: Path) -> None:
     e = edge(row, 101)
     rows = [
@@ -348,6 +349,7 @@ def test_other_modes_have_no_hours(row: Network, mode: str) -> None:
 # Precedence, and changes
 
 
+@pytest.mark.slow
 def test_what_comes_later_wins(row: Network) -> None:
     first = tl.add_speeds(row, profile=table(way=[100, 101, 101], hour=[8, 8, 9], kph=[10.0, 11, 12]))
     again = tl.add_speeds(first, profile=table(way=101, day="tuesday", hour=[8], kph=30.0))

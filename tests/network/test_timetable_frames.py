@@ -63,6 +63,7 @@ def feeds(porto_alegre: tl.Network) -> dict[str, dict[str, pd.DataFrame]]:
     return {name: raw(files[name]) for name in ("buses", "metro")}
 
 
+@pytest.mark.slow
 def test_trips_are_those_of_the_files(porto_alegre: tl.Network, feeds: dict[str, dict[str, pd.DataFrame]]) -> None:
     day = dt.date.fromisoformat(DAY)
     expected = pd.concat([trips_by_hand(files, day) for files in feeds.values()]).sort_values("trip_id")
@@ -73,6 +74,7 @@ def test_trips_are_those_of_the_files(porto_alegre: tl.Network, feeds: dict[str,
     )
 
 
+@pytest.mark.slow
 def test_routes_are_sums_of_trips(porto_alegre: tl.Network, feeds: dict[str, dict[str, pd.DataFrame]]) -> None:
     routes = porto_alegre.routes_frame(date=DAY)
     trips = porto_alegre.trips_frame(date=DAY, geometry=False)
@@ -97,6 +99,7 @@ def test_routes_are_sums_of_trips(porto_alegre: tl.Network, feeds: dict[str, dic
         assert routes.set_index("route_id")[mine].to_dict().items() <= given[theirs].to_dict().items()
 
 
+@pytest.mark.slow
 def test_stops_of_routes(porto_alegre: tl.Network, feeds: dict[str, dict[str, pd.DataFrame]]) -> None:
     routes = porto_alegre.routes_frame().set_index("route_id")
     kept = set(porto_alegre.trips_frame(geometry=False)["trip_id"])
@@ -224,6 +227,7 @@ def test_the_day_is_the_typical_one_and_days_without_service_have_no_departures(
     assert len(porto_alegre.trips_frame(date="2019-05-12")) == sunday["n_departures"].sum()
 
 
+@pytest.mark.slow
 def test_dtypes_do_not_depend_on_the_data_and_files_take_them(porto_alegre: tl.Network, tmp_path: Path) -> None:
     trips = porto_alegre.trips_frame(date=DAY, routes="T1")
     none = porto_alegre.trips_frame(date="2019-05-12", routes="T1")

@@ -61,6 +61,7 @@ class StopError(Exception):
     """Ends preparing."""
 
 
+@pytest.mark.slow
 def test_every_step_may_be_the_last(plain: Path, whole: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each call gets one step further than the one before it."""
     folder = tmp_path / "parts"
@@ -128,6 +129,7 @@ def test_finished_values_are_not_computed_again(plain: Path, tmp_path: Path, mon
     assert tl.load_network(plain).prepare(*TYPES, folder=tmp_path).prepared == TYPES
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", ["version", "network", "json", "array", "digest", "missing"])
 def test_folders_that_cannot_be_used(plain: Path, whole: bytes, tmp_path: Path, fault: str) -> None:
     """What they have is computed again, and their files are replaced."""

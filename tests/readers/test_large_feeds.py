@@ -10,6 +10,7 @@ from unittest import mock
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -62,6 +63,7 @@ def found(rows: list[str], newline: str, encoding: str, size: int) -> tuple[obje
         return timetable.fingerprint, timetable.notes, timetable.headsigns, sequences
 
 
+@pytest.mark.slow
 @given(
     st.lists(ROWS, min_size=1, max_size=30),
     st.sampled_from(("\n", "\r\n", "\r")),
@@ -78,6 +80,7 @@ def test_blocks_of_any_size_give_the_same(rows: list[str], newline: str, encodin
     assert found(rows, newline, encoding, size) == found(rows, newline, encoding, 1 << 25)
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(max_size=6), max_size=30), st.lists(st.text(max_size=6), min_size=1, max_size=30))
 def test_texts_are_found_where_they_are_first(known: list[str], asked: list[str]) -> None:
     asked = [*asked, *known, *asked]

@@ -442,6 +442,7 @@ class TestRestrictions:
         found, _ = self.mapped(read, "w10@from n5@via w11@to w13@to", "no_exit")
         assert found == ["no 4>5>6", "no 4>5>8"]
 
+    @pytest.mark.slow
     @pytest.mark.pythons
     def test_of_several_ways_the_one_at_the_node_is_meant(self, read):
         """Pieces of a street before and behind the junction are members, too, as in real relations."""

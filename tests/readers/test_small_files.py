@@ -280,6 +280,7 @@ def _grid_with_long_way(folder: Path, share: float) -> tl.Network:
     return tl.build_network(path, timezone="UTC")
 
 
+@pytest.mark.slow
 def test_a_far_node_makes_no_near_area_coarse(tmp_path: Path) -> None:
     """Areas reached into a way of 150 km had cells of 40 m, because all of the way was in the extent."""
     near, far = (_grid_with_long_way(tmp_path, share) for share in (0.005, 0.32))
@@ -301,6 +302,7 @@ def test_a_far_node_makes_no_near_area_coarse(tmp_path: Path) -> None:
         assert both.geometry[both["travel_time"] == limit].iloc[0].equals_exact(alone, 0.0)
 
 
+@pytest.mark.slow
 def test_areas_of_reached_parts_are_those_of_whole_edges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     town = _grid_with_long_way(tmp_path, 0.01)
     homes = gpd.GeoSeries.from_xy([9.0035, 9.0047, 9.0045], [45.0035, 45.0071, 45.0035], crs=4326)  # one on an island

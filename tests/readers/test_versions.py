@@ -237,6 +237,7 @@ def test_compressed_files(tmp_path: Path, expected: Callable[[Iterable[Item]], l
     assert facts(write(tmp_path / f"town{ending}", items)) == expected(last_versions(items))
 
 
+@pytest.mark.slow
 def test_what_was_left_out_is_reported(tmp_path: Path) -> None:
     kinds = _kinds(*OBJECTS["street"])
     items = replaced(WAYS[0], kinds["deleted and back"], at_end=True)
@@ -284,6 +285,7 @@ def as_small(path: Path) -> list[Any]:
         return facts(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", [".osm", pytest.param(".pbf", marks=pytest.mark.slow)])
 def test_small_files_are_read_alike(tmp_path: Path, ending: str) -> None:
     odd = [
@@ -306,6 +308,7 @@ def test_small_files_are_read_alike(tmp_path: Path, ending: str) -> None:
     assert as_small(tmp_path / "none.osm") == facts(tmp_path / "none.osm")
 
 
+@pytest.mark.slow
 def test_new_objects_of_editors(tmp_path: Path) -> None:
     """New objects have negative ids and no version."""
     new = [

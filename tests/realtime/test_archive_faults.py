@@ -283,6 +283,7 @@ def test_the_last_row_counts_without_dates(timetable: Timetable) -> None:
     same(timetable, [first.drop(columns="date"), table[:1].drop(columns="date")], pd.concat([first, table[:1]]))
 
 
+@pytest.mark.slow
 def test_the_order_of_members_does_not_matter(timetable: Timetable, tmp_path: Path) -> None:
     contents = {
         f"{n}.json": message(None, update("day", {1: moment("day", 1, 60 * n)}, DATE)) for n in range(5)

@@ -210,6 +210,7 @@ class TestRefused:
         with pytest.raises(MissingFileError):
             sources_of(tmp_path / "none.pb")
 
+    @pytest.mark.slow
     def test_too_large(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         bomb = gzip.compress(bytes(100_000_000))
         with pytest.raises(LimitError, match="unpacks to more"):

@@ -176,6 +176,7 @@ def named(**trip: Any) -> dict[str, Any]:
     return {"informed_entity": [{"trip": trip}]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("exact", [0, 1])
 def test_runs_of_their_own_have_the_alerts_on_their_trip(tmp_path: Path, exact: int) -> None:
     """A repetition, or a trip, that is late, is replaced or runs once more is named as in the timetable."""
@@ -334,6 +335,7 @@ def test_what_an_alert_says(planned: tl.Network) -> None:
     assert str(tl.Alert("", "First\nsecond")) == "First" and str(tl.Alert("", effect="NO_SERVICE")) == "No service"
 
 
+@pytest.mark.slow
 def test_explain_says_that_the_plan_would_do(planned: tl.Network) -> None:
     gone = {"trip": {"trip_id": "t0", "start_date": DAY, "schedule_relationship": "CANCELED"}}
     network = planned.with_updates(message([], None, gone))

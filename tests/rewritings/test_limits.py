@@ -67,6 +67,7 @@ def cells_alone(answer: Any) -> Any:
     return answer.drop(columns="index", errors="ignore")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("question", first_of(3, QUESTIONS, mark=pytest.mark.slow))
 def test_one_by_one_or_together(porto_alegre: tl.Network, places: gpd.GeoSeries, question: str) -> None:
     ask, column = QUESTIONS[question], "distance" if "distance" in question else "travel_time"

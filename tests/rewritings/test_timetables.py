@@ -91,6 +91,7 @@ class City:
         assert_same(self.ask(question, self.network(form), FORMS[form].days), self.answer(question))
 
 
+@pytest.mark.slow
 def test_the_questions_reach_something(town: City) -> None:
     """Otherwise all answers are equally empty."""
     for question in QUESTIONS:

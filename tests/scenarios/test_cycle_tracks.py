@@ -96,6 +96,7 @@ def test_closing_a_street_to_cars_calms_it_and_its_crossings(tmp_path: Path) -> 
     assert opened.fingerprint == network.fingerprint
 
 
+@pytest.mark.slow
 def test_new_streets_have_the_levels_of_their_class(tmp_path: Path) -> None:
     network = built(tmp_path)
     line = [(0.5, 0.5), (0.505, 0.496)]
@@ -109,6 +110,7 @@ def test_new_streets_have_the_levels_of_their_class(tmp_path: Path) -> None:
         assert added["stress_forward"].iloc[-1] == level, highway
 
 
+@pytest.mark.slow
 def test_speeds_of_cars_decide_levels_as_limits_in_data_do(tmp_path: Path) -> None:
     network = built(tmp_path)
     for kph in (20, 30, 50, 70, 100):
@@ -124,6 +126,7 @@ def test_speeds_of_cars_decide_levels_as_limits_in_data_do(tmp_path: Path) -> No
         np.testing.assert_array_equal(same.tables.edge_stress, network.tables.edge_stress)
 
 
+@pytest.mark.slow
 def test_tracks_along_streets_of_buses_and_none_along_those_without_cyclists(tmp_path: Path) -> None:
     for tags in ("access=no bus=yes bicycle=yes maxspeed=60", "access=no bus=yes bicycle=yes oneway=yes maxspeed=60"):
         network = built(tmp_path, {2: tags}).with_changes(tl.AddCycleTrack(ways=2))

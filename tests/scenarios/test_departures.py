@@ -35,6 +35,7 @@ def line(folder: Path, times: list[int], **files: str) -> tl.Network:
     return tl.build_network(STREETS, gtfs=feed, timezone="UTC")
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(
     times=st.lists(st.integers(20_000, 40_000), min_size=1, max_size=12, unique=True),

@@ -57,6 +57,7 @@ def test_streets_by_name(porto_alegre: tl.Network, name: str) -> None:
     assert fact.startswith(f"{len(expected):,} edges, {km:,.2f} km, closed to ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("place", "distance"), [(PLACE, 15.0), (PLACE, 700.0), ((-51.2, -30.05), 120.0)])
 def test_streets_near_a_point(porto_alegre: tl.Network, place: tuple[float, float], distance: float) -> None:
     edges = open_edges(porto_alegre).cx[place[0] - 0.02 : place[0] + 0.02, place[1] - 0.02 : place[1] + 0.02]

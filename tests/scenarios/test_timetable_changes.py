@@ -88,6 +88,7 @@ SEQUENCES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", SEQUENCES)
 def test_directions_without_ids(kind: str, tmp_path: Path) -> None:
     """Each direction gets the headway once, as if the feed had direction_id; the order of trips does not matter."""
@@ -264,6 +265,7 @@ def line_in_feed(
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_line_answers_as_if_it_were_in_the_feed(tmp_path: Path) -> None:
     line = tl.AddLine(
         "X", ["a", "b", "c"], headway=420, start="07:00", end="09:00", times=[200, 260], dwell=15, route_type=0

@@ -190,6 +190,7 @@ def test_trips_in_a_city_that_differ_are_flagged(shared_data: Path, end: str) ->
     assert not all(flags(found))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shortest", [True, False])
 def test_areas_by_distance(town: Path, whole: Network, searched: Any, shortest: bool) -> None:
     box = (*place(4.7, 4.7), *place(20.3, 20.3))
@@ -203,6 +204,7 @@ def test_areas_by_distance(town: Path, whole: Network, searched: Any, shortest: 
     assert not all(flags(found))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", first_of(1, ["driving", "walking", "cycling"], mark=pytest.mark.slow))
 @settings(max_examples=4, phases=[Phase.generate])
 @given(box=boxes, seed=st.integers(0, 99))
@@ -475,6 +477,7 @@ def cut(network: Network) -> set[int]:
     return {*t.node_osm_id[ends].tolist()} - {2}
 
 
+@pytest.mark.slow
 def test_where_the_border_is(tmp_path: Path) -> None:
     # The bounding box of the file: nodes beyond it were added to complete their ways.
     by_file = read(tmp_path, CROSS, box(0.499, 0.497, 0.503, 0.503))
@@ -690,6 +693,7 @@ def test_a_station_without_trips(tmp_path: Path) -> None:
     assert flags(found) == [False, True]
 
 
+@pytest.mark.slow
 def test_trips_that_pass_the_last_stop(tmp_path: Path) -> None:
     """Nobody alights at c and b before y, or boards at a after x: the stops before and after count, too."""
     out = "t,1,a,8:00:00,8:01:00,0,0 t,2,b,8:02:00,8:03:00,0,1 t,3,c,8:04:00,8:05:00,0,1 t,4,y,8:10:00,8:10:00,0,0"
@@ -838,6 +842,7 @@ def test_the_map_says_so(town: Path) -> None:
             assert answers.remarks(part, query, answers.areas(part, query)) == told
 
 
+@pytest.mark.slow
 def test_the_service_starts_without_warnings(town: Path) -> None:
     pytest.importorskip("starlette", reason="the extra 'server' is not installed")
     from traveltime_lab.server.atlas import Atlas
@@ -851,6 +856,7 @@ def test_the_service_starts_without_warnings(town: Path) -> None:
 # Other doors ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_service_has_it_in_a_header(town: Path) -> None:
     """Bodies are those of a network without a border."""
     pytest.importorskip("starlette", reason="the extra 'server' is not installed")

@@ -285,6 +285,7 @@ def test_values_that_a_call_shares_have_a_size(sample: tl.Network) -> None:
         assert len(here._values) == MOST_BYTES // (32 << 20)
 
 
+@pytest.mark.slow
 def test_a_day_has_96_quarter_hours(sample: tl.Network, places: gpd.GeoDataFrame) -> None:
     day = (f"{DAY}00:00", "2019-05-14T00:00", "15min")
     found = tl.accessibility(

@@ -233,6 +233,7 @@ class TestStreets:
         assert found.nearest_request is not None
         assert found.nearest_request["transportation"] == tl.Transportation("driving")
 
+    @pytest.mark.slow
     def test_streets_of_traffic_stress(self) -> None:
         """The only way leads along an avenue of level 4 and across a street of level 3; then there is a detour."""
         nodes = {0: (0, 0), 1: (500, 0), 2: (900, 0), 3: (1400, 0), 4: (900, 500), 5: (900, -500)}
@@ -377,6 +378,7 @@ class TestTimetables:
         assert found.nearest_request is not None
         assert found.nearest_request["transportation"].driving_time_to_station == far.data["needed"]
 
+    @pytest.mark.slow
     def test_stops_too_far(self, tmp_path: Path) -> None:
         # The stop around the corner has buses that do not go there.
         stops = {"x": 0.0, "y": 100.0, "a": 1200.0, "c": 9000.0}
@@ -401,6 +403,7 @@ class TestTimetables:
         assert found.nearest_request["transportation"].direct_walking_time == walk.data["needed"]
         assert found.nearest_request["travel_time"] == max(travel_time, walk.data["needed"])
 
+    @pytest.mark.slow
     def test_no_service_that_day(self, tmp_path: Path) -> None:
         calendar = """
             service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date
@@ -442,11 +445,13 @@ class TestTimetables:
                 told_time = reason.data[name]
                 assert (told_time.hour * 60 + told_time.minute) * 60 + told_time.second == second
 
+    @pytest.mark.slow
     def test_durations_add_up(self, tmp_path: Path) -> None:
         network = town(tmp_path, {"a": 0.0, "c": 10_000.0}, [[("a", 28_800), ("c", 34_221)]])
         found = leaving(network, (0, 0), (10_000, 0), "08:00", travel_time=3600)
         assert "It takes 1 h 30 min 21 s, which is 30 min 21 s too long: the limit is 1 h." in str(found)
 
+    @pytest.mark.slow
     def test_no_service_at_the_destination_that_day(self, tmp_path: Path) -> None:
         calendar = """
             service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date
@@ -465,6 +470,7 @@ class TestTimetables:
         assert found.nearest_request is not None
         assert found.nearest_request["departure_time"].isoformat() == "2026-03-05T08:00:00+00:00"
 
+    @pytest.mark.slow
     def test_no_trip_that_day(self, tmp_path: Path) -> None:
         # There are buses to the change and from it every day, but only on Thursdays one waits for the other.
         calendar = """
@@ -494,6 +500,7 @@ class TestTimetables:
         assert found.nearest_request is not None
         assert found.nearest_request["departure_time"] == first.data["next"]
 
+    @pytest.mark.slow
     def test_the_last_trip_is_gone(self, street: tl.Network) -> None:
         found = leaving(street, (0, 0), (10_000, 0), "10:00")
         # On foot it would be reached, too, as the second reason says.
@@ -512,6 +519,7 @@ class TestTimetables:
         assert found.nearest_request is not None
         assert found.nearest_request["departure_time"].isoformat() == "2026-03-03T08:00:00+00:00"
 
+    @pytest.mark.slow
     def test_arriving(self, street: tl.Network) -> None:
         how = {"travel_time": 1800, "transportation": "bus"}
         found = told(street, (0, 0), (10_000, 0), arrival_time="2026-03-03T07:00", **how)
@@ -544,6 +552,7 @@ class TestTimetables:
             "departure_time": dt.datetime(2026, 3, 3, 8, tzinfo=ZoneInfo("UTC")),
         }
 
+    @pytest.mark.slow
     def test_too_many_changes(self, tmp_path: Path) -> None:
         trips = [[("a", 28_800), ("b", 29_100)], [("b", 29_400), ("c", 29_700)]]
         network = town(tmp_path, {"a": 0.0, "b": 5000.0, "c": 10_000.0}, trips)
@@ -556,6 +565,7 @@ class TestTimetables:
         again = leaving(network, (0, 0), (10_000, 0), "08:00")
         assert (again.n_changes, again.parts["wait"]) == (1, 300)
 
+    @pytest.mark.slow
     def test_several_reasons_at_once(self, street: tl.Network) -> None:
         # Too far from the stop, from the street and too little time: all of it is put right together.
         found = leaving(street, (1300, 1500), (10_000, 0), "06:00")
@@ -601,6 +611,7 @@ class TestTimetables:
         assert found.codes[0] == "first_trip_not_yet"
         assert f"{found.reasons[0].data['next']:%H:%M:%S}" == expected
 
+    @pytest.mark.slow
     def test_the_hour_that_comes_twice(self, tmp_path: Path) -> None:
         """The clock shows at the next bus what it shows at the moment that is asked about, an hour before it."""
         stops = {"a": (0.0, 0.0), "c": (10_000.0, 0.0)}
@@ -630,6 +641,7 @@ class TestTimetables:
         assert found.nearest_request is not None
         assert found.nearest_request["transportation"].type in ("walking", "cycling", "driving")
 
+    @pytest.mark.slow
     def test_buses_after_midnight(self, tmp_path: Path) -> None:
         calendar = """
             service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date
@@ -643,6 +655,7 @@ class TestTimetables:
         assert found.codes[0] == "last_trip_gone"
         assert found.reasons[0].data["previous"].isoformat() == "2026-03-03T01:00:00+00:00"
 
+    @pytest.mark.slow
     def test_little_service_is_a_warning_only_if_it_is_enough(self, tmp_path: Path) -> None:
         calendar = """
             service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date

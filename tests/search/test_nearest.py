@@ -76,6 +76,7 @@ def test_equals_the_sorted_matrix(
     assert found.geometry[is_found].tolist() == places[found["destination"][is_found]].tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["hierarchy", "pandana"])
 def test_engines_agree(town: Network, engine: str) -> None:
     if engine == "pandana":

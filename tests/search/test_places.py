@@ -419,6 +419,7 @@ def test_nothing_is_far_from_everything(town):
         tl.reverse_geocode(town, "west", 0)
 
 
+@pytest.mark.slow
 def test_what_is_found_is_there(helsinki):
     """A house that a search by text finds is what a search by coordinate finds there."""
     houses = helsinki.tables.places[helsinki.tables.places["kind"] == "place=house"]

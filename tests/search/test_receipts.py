@@ -152,6 +152,7 @@ def test_heights_do_not_move_points(crs: int) -> None:
         assert shapely.equals_identical(found.geometry, flat.geometry).all()
 
 
+@pytest.mark.slow
 def test_what_differs_is_said(town: Network, places: gpd.GeoDataFrame) -> None:
     """An answer that is another one is a difference, for every kind of result."""
     for name, answer in answers(town, places).items():
@@ -205,6 +206,7 @@ def test_later_changes_of_the_arguments_do_not_matter(town: Network, places: gpd
     assert tl.replay(answer, town).is_same
 
 
+@pytest.mark.slow
 def test_a_receipt_does_not_keep_the_network_alive(places: gpd.GeoDataFrame, bus: Path, tmp_path: Path) -> None:
     import gc
     import weakref

@@ -171,6 +171,7 @@ def days_of(network: tl.Network) -> dict[dt.date, tl.Network]:
     return {date: day_of(network, date, **each) for date, each in zip(dates, delays, strict=True)}
 
 
+@pytest.mark.slow
 def test_by_hand(town: tl.Network) -> None:
     raw = tl.reliability(town, days_of(town), *A_TO_C, form="departures", **HOW)
     to_c = raw[raw["destination"] == "c"]
@@ -215,6 +216,7 @@ def test_the_line_may_come_late_and_early(tmp_path: Path) -> None:
         assert found["possible"].tolist() == [is_possible], delays
 
 
+@pytest.mark.slow
 def test_departures(town: tl.Network) -> None:
     days = days_of(town)
     every = tl.reliability(town, days, *A_TO_C, form="departures", window=300, **HOW)
@@ -233,6 +235,7 @@ def test_departures(town: tl.Network) -> None:
     assert late["departure_time"].dt.strftime("%F %R").unique().tolist() == ["2026-03-02 23:59", "2026-03-03 00:01"]
 
 
+@pytest.mark.slow
 def test_amounts_are_sums_over_pairs(town: tl.Network) -> None:
     days = days_of(town)
     places = gpd.GeoDataFrame({"jobs": [0.1, 30.2]}, index=["c", "b"], geometry=A_TO_C[1])
@@ -303,6 +306,7 @@ class Lazy(Mapping[dt.date, tl.Network]):
         return len(self.dates)
 
 
+@pytest.mark.slow
 def test_days_are_asked_for_one_after_the_other(town: tl.Network) -> None:
     dates = [MONDAY + dt.timedelta(days=k) for k in (2, 0, 1)]
     days = Lazy(town, dates)
@@ -426,6 +430,7 @@ def test_laws_of_a_city(porto_alegre: tl.Network, kind: str) -> None:
     assert (found["transfers_missed"] <= found["transfers"]).all()
 
 
+@pytest.mark.slow
 def test_vehicles_continue_as_others_and_repeated_trips(tmp_path: Path) -> None:
     """Passengers stay seated; trips of frequencies.txt are caught if any of the line comes."""
     folder = tmp_path / "blocks"

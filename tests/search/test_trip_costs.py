@@ -217,6 +217,7 @@ def test_milligrams_are_rounded_half_up() -> None:
 # Limits ---------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("means", "limits"),
     [
@@ -314,6 +315,7 @@ def test_receipts_have_the_factors_that_were_used() -> None:
     assert tl.receipt(plain)["arguments"]["costs"] is None
 
 
+@pytest.mark.slow
 def test_files_have_emissions_and_costs(tmp_path: Path) -> None:
     network, places = tl.sample_network(), tl.sample_points()
     how: dict[str, Any] = {"travel_time": 2400, "transportation": "cycling", "costs": PRICED, "properties": BOTH}

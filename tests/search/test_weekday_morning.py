@@ -144,6 +144,7 @@ def test_the_widget(network: tl.Network) -> None:
     assert answers.service_remarks(network, query) == []
 
 
+@pytest.mark.slow
 def test_absent_feeds_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The days of two feeds that never run together: one of them is missing, also in words."""
     monkeypatch.setattr("tests.support.towns.timetable", _apart)

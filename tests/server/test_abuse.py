@@ -230,6 +230,7 @@ LONG = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", first_of(2, LONG, mark=pytest.mark.slow))
 def test_work_ends_wherever_it_is(porto_alegre: tl.Network, name: str) -> None:
     """Whatever the look at which nobody waits any more, the search ends there."""
@@ -372,6 +373,7 @@ def test_long_ids_are_cut_in_faults(door: Door) -> None:
     assert len(door.post("/v4/h3", cell).content) < 2000
 
 
+@pytest.mark.slow
 def test_whole_floats_in_large_bodies(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is forgiven is forgiven whatever the length, and what is taken apart is put together again."""
     request = {
@@ -401,6 +403,7 @@ def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [record.getMessage() for record in caplog.records if record.name == "traveltime_lab.access"]
 
 
+@pytest.mark.slow
 def test_closing_within_an_upload_is_one_line(tiny: tl.Network, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, "traveltime_lab.access"), serve(tiny) as url:
         raw(url, head(url, 1000) + "{").close()
@@ -410,6 +413,7 @@ def test_closing_within_an_upload_is_one_line(tiny: tl.Network, caplog: pytest.L
     assert not messages(caplog, logging.WARNING)
 
 
+@pytest.mark.slow
 def test_stopping_waits_for_no_body(tiny: tl.Network) -> None:
     with serve(tiny) as url:
         half = [raw(url, head(url, 1000) + "{") for _ in range(3)]

@@ -227,6 +227,7 @@ def test_absurd_options_end(door: Door, more: dict[str, Any]) -> None:
     assert polygons(ok(door.post("/v4/time-map", request))["results"][0]).area > 0
 
 
+@pytest.mark.slow
 def test_long_travel_times_are_drawn_more_coarsely(door: Door) -> None:
     """But bounding boxes keep the level that was asked for."""
 
@@ -286,6 +287,7 @@ def test_zone_codes_are_spelt_alike() -> None:
     assert set(named.districts) == {"sw1y"} and set(named.sectors) == {"sw1y5"}
 
 
+@pytest.mark.slow
 def test_shape_options(door: Door) -> None:
     def area(**more: Any) -> float:
         request = {"departure_searches": [time_map_search(travel_time=420, **more)]}

@@ -142,6 +142,7 @@ schema = schemathesis.openapi.from_dict(document)
 OPERATIONS = sum(1 for methods in document["paths"].values() for _ in methods)
 
 
+@pytest.mark.slow
 @schema.parametrize()
 @settings(
     max_examples=-(-CASES // OPERATIONS),

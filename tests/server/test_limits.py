@@ -129,6 +129,7 @@ def test_reported_seconds_are_compared_with_the_limit(
         assert everything == DOORS["times"](here, means, PLACES[at], LONGEST)
 
 
+@pytest.mark.slow
 @few
 @given(MEANS, st.integers(0, len(PLACES) - 1), st.data())
 def test_shares_of_zones_do_not_depend_on_what_else_is_asked(

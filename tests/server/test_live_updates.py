@@ -148,6 +148,7 @@ def following(planned: tl.Network, file: Path) -> Following:
     return Following({"town": planned}, UpdateSource(str(file)))
 
 
+@pytest.mark.slow
 def test_the_twin_is_the_library(following: Following, planned: tl.Network, file: Path) -> None:
     for delay in (60, 120):
         put(file, late(delay))
@@ -196,6 +197,7 @@ def test_a_fault_is_logged_once(following: Following, file: Path, caplog: pytest
     assert len(messages(caplog, logging.WARNING)) == 1
 
 
+@pytest.mark.slow
 def test_an_old_message_gives_way_to_the_plan(
     following: Following, file: Path, planned: tl.Network, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -342,6 +344,7 @@ def test_one_source_of_several_cannot_be_applied(
     assert {each["status"] for each in following.look()} == {"ok"} and following.delay == 180
 
 
+@pytest.mark.slow
 def test_a_reload_with_other_feeds(planned: tl.Network, tmp_path: Path) -> None:
     """A source whose feed is gone is the only one that fails."""
     assert planned.timetable is not None
@@ -409,6 +412,7 @@ def test_a_network_that_is_gone_is_not_prepared_again(
     assert not found["in_use"] and (found["applied"], found["not_applied"]) == (0, 0)
 
 
+@pytest.mark.slow
 def test_reasons_have_nothing_of_a_message(
     planned: tl.Network, agency: Agency, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -439,6 +443,7 @@ def test_reasons_have_nothing_of_a_message(
     assert "secret" not in caplog.text
 
 
+@pytest.mark.slow
 def test_a_reload_keeps_the_updates(following: Following, file: Path, tmp_path: Path, planned: tl.Network) -> None:
     put(file, late(60))
     following.look()
@@ -474,6 +479,7 @@ def test_former_networks_are_forgotten(following: Following, file: Path) -> None
     assert [each() is None for each in gone] == [True, True, False]
 
 
+@pytest.mark.slow
 def test_map_info_is_that_of_the_plan(planned: tl.Network, file: Path) -> None:
     """Even if no trip is left on the last day of the timetable."""
     trips = [{"trip_id": name, "start_date": "20261231", "schedule_relationship": "CANCELED"} for name in ("t0", "t1")]
@@ -848,6 +854,7 @@ def test_answers_change_while_it_runs(planned: tl.Network, agency: Agency, monke
     assert not [each.name for each in threading.enumerate() if each.name.endswith((".updates", ".live"))]
 
 
+@pytest.mark.slow
 def test_updates_are_there_from_the_beginning(planned: tl.Network, file: Path) -> None:
     put(file, late(60, int(time.time())))
     with serve(planned, credentials=[PAIR], updates=str(file)) as url:

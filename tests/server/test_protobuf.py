@@ -313,6 +313,7 @@ def test_no_cells_is_an_empty_message() -> None:
     assert messages.cells_response("h3", [], {"min": np.empty(0, np.int64)}) == b""
 
 
+@pytest.mark.slow
 def test_classes_of_messages_are_no_garbage() -> None:
     """A class that is made when a field is read, and collected while another thread reads it, ends the process."""
     message = matrix_message()

@@ -82,6 +82,7 @@ def post(url: Served, path: str, content: Any) -> tuple[int, Any]:
     return response.status, body
 
 
+@pytest.mark.slow
 def test_serve(tiny: tl.Network) -> None:
     with serve(tiny) as url:
         assert isinstance(url, str) and re.fullmatch(r"http://127\.0\.0\.1:\d+", url)
@@ -114,6 +115,7 @@ def test_serve_says_what_is_wrong(tiny: tl.Network, tmp_path: Path) -> None:
         raise AssertionError
 
 
+@pytest.mark.slow
 def test_tls(tiny: tl.Network) -> None:
     """A client that trusts the certificate gets through with all checks on; the key is nobody else's to read."""
     with serve(tiny, tls=True) as url:
@@ -186,6 +188,7 @@ def test_small_requests_pass_a_long_one(tiny: tl.Network, slow: dict[str, Any]) 
         waiting.join(10)
 
 
+@pytest.mark.slow
 def test_large_requests_wait_for_each_other(tiny: tl.Network, monkeypatch: pytest.MonkeyPatch) -> None:
     """Twice as many as there are threads are worked on; small ones go on beside them."""
     monkeypatch.setattr(application, "LARGE_BODY", 2000)
@@ -230,6 +233,7 @@ def test_warm_up(tiny: tl.Network, porto_alegre: tl.Network, monkeypatch: pytest
     assert kinds[1] == ["driving", "walking", "public_transport", "driving", "cycling"]
 
 
+@pytest.mark.slow
 def test_stopping_finishes_what_runs(tiny: tl.Network, slow: dict[str, Any]) -> None:
     outcome: list[Any] = []
     with serve(tiny) as url:
@@ -337,6 +341,7 @@ def test_small_packets_are_sent_at_once(tiny: tl.Network, monkeypatch: pytest.Mo
     assert set(set_at) == {1}
 
 
+@pytest.mark.slow
 def test_timeout(tiny: tl.Network, slow: dict[str, Any]) -> None:
     with serve(tiny, timeout_s=0.2) as url:
         status, body = post(url, "/v4/time-map", {"departure_searches": [SEARCH]})
@@ -344,6 +349,7 @@ def test_timeout(tiny: tl.Network, slow: dict[str, Any]) -> None:
         until(lambda: slow["ends"] == ["InterruptedSearchError"])
 
 
+@pytest.mark.slow
 def test_slow_upload(tiny: tl.Network) -> None:
     with serve(tiny, timeout_s=0.3) as url, socket.create_connection((url.host, url.port), 10) as raw:
         head = "".join(f"{name}: {value}\r\n" for name, value in url.headers.items())
@@ -431,6 +437,7 @@ def test_bugs_are_logged_but_not_told(
 # Credentials ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_certificates_that_are_none(tiny: tl.Network, tmp_path: Path) -> None:
     """Of an encrypted key, OpenSSL asked the terminal for the password, and the start waited."""
     from cryptography.hazmat.primitives import serialization

@@ -6,6 +6,7 @@ from typing import Any
 
 import geopandas as gpd
 import numpy as np
+import pytest
 import shapely
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -121,6 +122,7 @@ def test_protobuf(
     assert list(found) == [wanted.get(f"t{i}", (-1, -1)) for i in range(len(others))]
 
 
+@pytest.mark.slow
 @settings(fast, max_examples=8)
 @given(
     INNER,
@@ -157,6 +159,7 @@ def test_time_map(
     assert shapely.normalize(polygons(result)) == shapely.normalize(table.geometry.iloc[0])
 
 
+@pytest.mark.slow
 @settings(fast, max_examples=8)
 @given(INNER, MODES, st.integers(60, 600), st.integers(7, 11), st.booleans())
 def test_cells(

@@ -88,6 +88,7 @@ def test_window(door: Door, timetabled: tl.Network) -> None:
     assert ok(door.post("/v4/h3", request))["results"][0]["cells"]
 
 
+@pytest.mark.slow
 def test_journeys_of_a_window(door: Door, timetabled: tl.Network, monkeypatch: pytest.MonkeyPatch) -> None:
     """Up to max_results entries for each place, quickest first, with the same times whatever else is asked for."""
     window = {"enabled": True, "max_results": 3, "width": 3600}

@@ -211,6 +211,7 @@ def test_times_equal_networkx_on_random_ways(
 # Tables, files, changes and reports -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.pythons
 def test_tables_and_files_keep_them(tmp_path: Path) -> None:
     network = built(tmp_path, DARK, around=GRAVEL)
@@ -320,6 +321,7 @@ def test_reasons_of_step_free_walks_that_avoid_ways(tmp_path: Path) -> None:
     assert [each["what"] for each in found["obstacles"]] == ["steps, an unlit way"]
 
 
+@pytest.mark.slow
 def test_reasons_name_ways_between_stops(tmp_path: Path) -> None:
     network = everything(tmp_path)
     places = gpd.GeoSeries.from_xy(*np.array([[*EVERYWHERE.to_lnglat(*POINTS[name])] for name in ("west", "east")]).T,

@@ -129,6 +129,7 @@ def test_parts_of_a_hierarchy_do_not_change_it(
     assert work[n_parts] < 0.5 * work.sum()
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(st.data())
 def test_nearest_places_are_those_of_networkx(data: st.DataObject) -> None:
@@ -472,6 +473,7 @@ def test_a_topology_is_contracted_once_whatever_the_speeds(helsinki: Network) ->
     assert all(each is made[0] for each in made)
 
 
+@pytest.mark.slow
 def test_it_pays_off_for_many_searches_and_once_it_is_there() -> None:
     side = range(40)
     streets = [((i, j), (i + 1, j)) for i in side[:-1] for j in side]

@@ -242,6 +242,7 @@ def test_places_that_are_one_are_found(some: Any, others: Any, place: tuple[floa
     ]
 
 
+@pytest.mark.slow
 @quick
 @given(towns(), st.sampled_from(["walking", "driving"]), st.sampled_from([3857, 32631, 2154]), st.integers(0, 2**31))
 def test_projected_points_have_the_same_times(network: tl.Network, mode: str, crs: int, seed: int) -> None:

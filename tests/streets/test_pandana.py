@@ -317,6 +317,7 @@ def test_nobody_leaves_to_stay_where_they_are(town: Network) -> None:
         assert (times.travel_time > 0).any() == (pairs == "all")
 
 
+@pytest.mark.slow
 def test_blocks_cover_all_columns(town: Network, monkeypatch: pytest.MonkeyPatch) -> None:
     """Small blocks and calls, as large requests have them."""
     monkeypatch.setattr("traveltime_lab.runtime.threads.BLOCK", 40)

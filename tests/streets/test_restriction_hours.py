@@ -162,6 +162,7 @@ def test_tags_decide_at_no_moment_at_eight_and_at_noon(tmp_path, tags, free):
     assert [turns(network, moment) for moment in (None, f"{MONDAY}T08:00", f"{MONDAY}T12:00")] == free
 
 
+@pytest.mark.slow
 def test_compulsory_turns(tmp_path):
     """At these hours one may go east only: neither to the north nor to the south."""
     tags = "restriction:conditional=only_straight_on @ (Mo-Fr 07:00-09:00)"

@@ -171,6 +171,7 @@ def test_a_walk_is_barred_by_a_motorway_but_may_end_there(ax, ay, bx, by, px, py
         assert is_barred(px, py, qx, qy, 1.0, grid, True) == (left_m > REACH_M)
 
 
+@pytest.mark.slow
 def test_walks_without_barriers_are_free() -> None:
     nothing = np.zeros(0)
     assert not is_barred(0.0, 0.0, 1e6, 1e6, 1.0, build_grid(nothing, nothing, nothing, nothing, 60.0), True)
@@ -269,6 +270,7 @@ def test_all_walks_to_what_is_behind_water_are_barred(lakes, x, y, half_x, half_
                     assert is_barred(*start, to_x + a * to_half, to_y + b * to_half, k, grid, False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "is_wide"), [(300.0, True), (150.0, True), (8.0, False)])
 def test_a_wide_river_hides_the_other_bank(width: float, is_wide: bool) -> None:
     grid = barriers_of(river(width), np.zeros((0, 4)))

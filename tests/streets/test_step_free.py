@@ -397,6 +397,7 @@ def test_times_equal_networkx_in_cities(request: pytest.FixtureRequest, town: st
     compare_with_networkx(network, {"type": "walking", "step_free": rule, "max_incline": 3, "min_width": 1.5}, 3, 40, 5)
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(towns(), st.sampled_from(["lenient", "strict"]), st.integers(0, 2**31))
 def test_times_equal_networkx_on_random_obstacles(network: tl.Network, rule: str, seed: int) -> None:
@@ -460,6 +461,7 @@ def test_obstacles_are_removed(tmp_path: Path) -> None:
         assert seconds(stairs.with_changes(street), (0, 0), (400, 0), step_free=rule) == pytest.approx(89, abs=1)
 
 
+@pytest.mark.slow
 def test_tables_and_files_keep_obstacles(tmp_path: Path) -> None:
     network = built(tmp_path, f"{PLAIN} width=0.8", "barrier=bollard maxwidth:physical=0.85")
     nodes, edges = network.nodes_frame(), network.edges_frame()
@@ -572,6 +574,7 @@ def test_reasons_name_what_is_in_the_way(tmp_path: Path, straight: str, middle: 
     assert again["travel_time"].notna().all()
 
 
+@pytest.mark.slow
 def test_reasons_name_obstacles_between_stops(tmp_path: Path) -> None:
     """Both streets that lead to the stop near the origin are closed to wheelchairs."""
     network = everything(tmp_path)
@@ -593,6 +596,7 @@ def test_reasons_name_obstacles_between_stops(tmp_path: Path) -> None:
     assert "Bank 0" in {each["name"] for each in named} <= {"Bank 0", "West 0"}
 
 
+@pytest.mark.slow
 def test_areas_where_nothing_is_step_free_on_foot_are_empty_or_driven(tmp_path: Path) -> None:
     """A car leaves from a place without a step-free street, and reaches stops; beyond them nothing is step-free."""
     network = everything(tmp_path)

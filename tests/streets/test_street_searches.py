@@ -360,6 +360,7 @@ def test_unions_intersections_and_differences(porto_alegre):
     assert only_first.area <= areas.geometry.iloc[0].area
 
 
+@pytest.mark.slow
 @quick
 @given(towns(), st.sampled_from(["walking", "driving"]), st.booleans())
 def test_ports_of_states(network, mode, is_backward):

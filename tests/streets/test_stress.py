@@ -243,6 +243,7 @@ def test_only_those_who_give_way_cross() -> None:
     assert crossings(cross(fast, "highway=secondary"))[100] == (2, 0)  # 60 km/h and two lanes, assumed
 
 
+@pytest.mark.slow
 def test_streets_of_other_classes_are_crossed_both_ways() -> None:
     """Where a street changes its class at the crossing, both of its parts give way."""
     fast = {"highway": "primary", "maxspeed": "60", "lanes": "6"}
@@ -252,6 +253,7 @@ def test_streets_of_other_classes_are_crossed_both_ways() -> None:
         assert found == {100: (0, 0), 101: (0, 0), 102: (4, 0), 103: (0, 4)}, north
 
 
+@pytest.mark.slow
 def test_only_what_is_on_the_other_side_is_beyond() -> None:
     """Neither a doubled street nor a driveway beside it, but any of them if it is across."""
     fast = {"highway": "primary", "maxspeed": "60", "lanes": "6"}
@@ -318,6 +320,7 @@ def test_columns_say_what_holds(tmp_path: Path) -> None:
     assert loaded.tables.edge_stress.dtype == np.uint16
 
 
+@pytest.mark.slow
 def test_tables_make_the_same_network_and_levels_may_be_changed() -> None:
     network = cross("highway=primary maxspeed=60", "highway=residential")
     nodes, edges = network.nodes_frame(), network.edges_frame()

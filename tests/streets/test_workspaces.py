@@ -84,6 +84,7 @@ def test_they_are_as_before_after_any_search(helsinki: Network, engine: str) -> 
         assert assert_clean(graph.topology)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", [{}, {"departure_time": MORNING}, {"arrival_time": MORNING}])
 def test_routes_use_them_again(helsinki: Network, moment: dict[str, str]) -> None:
     means = as_transportation({"type": "driving", "time_dependent": bool(moment)})
@@ -110,6 +111,7 @@ def test_graphs_of_other_moments_share_them(helsinki: Network) -> None:
     assert_clean(graphs[0].topology)
 
 
+@pytest.mark.slow
 def test_threads_do_not_share_them_at_the_same_time(helsinki: Network) -> None:
     graph = helsinki.road_graph(as_transportation("driving"))
     expected = {

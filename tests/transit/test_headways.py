@@ -448,6 +448,7 @@ class TestAverageDoors:
                     assert abs(seconds - RIDES[pair]) <= 1
             assert n_rides >= len(starts)
 
+    @pytest.mark.slow
     def test_a_route_says_how_often_its_lines_run(self, street: tl.Network) -> None:
         means = {"type": "bus", "headways": "average"}
         route = tl.routes(street, at((0, 0)), at((9000, 0)), transportation=means, departure_time=MOMENT)["route"][0]

@@ -330,6 +330,7 @@ coordinates = st.tuples(*[st.integers(-50, 50).map(lambda value: value / 20_000)
 wide_coordinates = st.tuples(*[st.integers(-50, 50).map(lambda value: value / 4_000)] * 2)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(
     st.lists(coordinates, min_size=2, max_size=7),

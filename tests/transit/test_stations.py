@@ -195,6 +195,7 @@ def test_entrances_far_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert seconds(network, WEST, EAST) == seconds(built(tmp_path, None), WEST, EAST)
 
 
+@pytest.mark.slow
 def test_transfers_inside(tmp_path: Path) -> None:
     """min_transfer_time is a minimum: the longer of it and the way inside counts, and a rule alone is no way."""
     calls = [("t", "T", 28_800), ("t", "p2", 29_100), ("u", "p1", 29_160), ("u", "T", 29_460)]
@@ -252,6 +253,7 @@ def test_explain_names_what_is_in_the_way(tmp_path: Path) -> None:
     assert reason.sentence == "What is closed inside stations leaves no way to p1 and p2."
 
 
+@pytest.mark.slow
 def test_alerts_close_elevators(tmp_path: Path) -> None:
     """By the places where they stop, for ACCESSIBILITY_ISSUE, and everything there for NO_SERVICE."""
     network = built(tmp_path)

@@ -391,6 +391,7 @@ TWO_STATIONS = """
 RULE = st.tuples(st.sampled_from("abcST"), st.sampled_from("abcST"), st.sampled_from([0, 1, 2, 3]), st.integers(1, 900))
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(st.lists(RULE, min_size=1, max_size=6, unique_by=lambda rule: rule[:2]))
 def test_the_most_specific_rule_of_two_stops_holds(rules: list[tuple[str, str, int, int]]) -> None:

@@ -63,6 +63,7 @@ def of_stops(walks: Walks) -> Walked:
     }
 
 
+@pytest.mark.slow
 @given(
     towns(), st.sampled_from([0, 1, 2, 5]), st.sampled_from([0, 0, 7]), st.sampled_from([0, 100, 900]), st.booleans()
 )
@@ -85,6 +86,7 @@ def test_a_search_from_each_stop(
         assert 2 * walks.rows.ms.size <= walks.by_state.ms.size
 
 
+@pytest.mark.slow
 @given(towns(), st.integers(0, 2**32 - 1), st.sampled_from([0, 60_000, 300_000, 1_000_000]))
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_earliest_arrivals(tmp_path_factory: pytest.TempPathFactory, town: Any, seed: int, limit_ms: int) -> None:
