@@ -126,7 +126,7 @@ def row_field(graph: RoadGraph, snaps: Snaps, snapping: Snapping, *, limit: floa
     field = RowField(graph, is_backward, here, int(largest), rows)
     ends = graph.exit_ports() if is_backward else graph.entry_ports()
     reading_of = ends, graph.traversal, graph.unit, int(is_backward), rows.values
-    experience, n_edges = _SHARES.of(graph, None, dict), graph.traversal.size // 2
+    experience, n_edges = _SHARES.of(graph, None, dict), graph.topology.n_edges
     made = contraction.HIERARCHY.get(graph, None) if _expected_share(experience, largest) > _SWEPT_FROM else None
     with search_space(graph, core) as space:
         if made is not None:
@@ -171,7 +171,7 @@ def length_field(graph: RoadGraph, snaps: Snaps, snapping: Snapping, *, limit_m:
     """
     here, seeds, forever = _beginning(graph, snaps, snapping, FOREVER_S, is_backward=is_backward)
     core, rows = graph.core(is_backward=is_backward), EdgeRows(graph.topology, 8)
-    ends, n_edges = graph.exit_ports() if is_backward else graph.entry_ports(), graph.traversal.size // 2
+    ends, n_edges = graph.exit_ports() if is_backward else graph.entry_ports(), graph.topology.n_edges
     reading_of = ends, graph.traversal, int(is_backward), rows.values
     extra_ms = _LONGEST_EXTRA.of(graph, None, lambda: _extra_ms(graph))
     # A metre more, because values are rounded.
@@ -223,13 +223,17 @@ def _extra_ms(graph: RoadGraph) -> int:
 
 def _what_follows(graph: RoadGraph, *, is_backward: bool) -> tuple[reading.Removed, reading.PortsOfStates]:
     """Return the removed states below each state, and the directed edges that have a port at each; they are kept."""
-    topology, core = graph.topology, graph.core(is_backward=is_backward)
-    removed = _REMOVED.of(topology, is_backward, lambda: _removed(core))
+    core = graph.core(is_backward=is_backward)
+    removed = _REMOVED.of(graph.topology, is_backward, lambda: _removed(core))
+    return reading.Removed(*removed, core.above, core.above_key), ports_of_states(graph, is_backward=is_backward)
+
+
+def ports_of_states(graph: RoadGraph, *, is_backward: bool) -> reading.PortsOfStates:
+    """Return the directed edges that have an entry port, or an exit port backwards, at each state; they are kept."""
     ends = graph.exit_ports() if is_backward else graph.entry_ports()
-    of_states = _PORTS_OF_STATES.of(
-        topology, is_backward, lambda: reading.ports_of_states(ends.indptr, ends.states, topology.n_states)
+    return _PORTS_OF_STATES.of(
+        graph.topology, is_backward, lambda: reading.ports_of_states(ends.indptr, ends.states, graph.topology.n_states)
     )
-    return reading.Removed(*removed, core.above, core.above_key), of_states
 
 
 def _of_all_edges(read: Callable[..., Int32Array], n_edges: int, reading_of: tuple[Any, ...]) -> Int32Array:
@@ -256,7 +260,7 @@ def label_field(graph: RoadGraph, snaps: Snaps, snapping: Snapping, *, limit: fl
         labels: Int64Array = reading.field_of_edges(label, rows_of(ends, both.start, both.stop))
         return labels
 
-    parts = side_by_side([functools.partial(read, part) for part in even_slices(graph.traversal.size // 2)])
+    parts = side_by_side([functools.partial(read, part) for part in even_slices(graph.topology.n_edges)])
     return LabelField(graph, is_backward, here, int(largest), np.concatenate(parts))
 
 

@@ -105,6 +105,11 @@ class Topology:
         """Number of states."""
         return self.indptr.size - 1
 
+    @property
+    def n_edges(self) -> int:
+        """Number of edges."""
+        return self.is_open.size // 2
+
 
 @dataclass(frozen=True)
 class Core:

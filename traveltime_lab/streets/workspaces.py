@@ -8,22 +8,24 @@ for the next search.
 
 from __future__ import annotations
 
+import abc
 import contextlib
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
 
-from traveltime_lab._arrays import Float32Array, Int32Array, Int64Array
+from traveltime_lab._arrays import AnyArray, Float32Array, Int32Array, Int64Array
 from traveltime_lab.kernels.street import road, sweeps, time_dependent
-from traveltime_lab.kernels.unreached import UNREACHED
+from traveltime_lab.kernels.unreached import NEVER_KEY, UNREACHED
 from traveltime_lab.runtime.memo import Derived
 from traveltime_lab.runtime.signals import postpone
 from traveltime_lab.streets.graph import Core, RoadGraph, Topology
 
 T = TypeVar("T")
+A = TypeVar("A", bound=AnyArray)
 
 #: Most bytes of idle arrays of one kind for one topology; those of one search are always kept.
 _MOST_IDLE_BYTES: Final = 1 << 28
@@ -62,32 +64,28 @@ class TreeSpace(SearchSpace):
     parent: Int32Array
 
 
-class EdgeRows:
+class _OfEdges(abc.ABC, Generic[A]):
     """
-    Values along edges, of which a search has reached some.
+    An array with a row for each edge, of which a search sets some.
 
     The array is used again by other searches when nothing refers to this object any more.
 
     Attributes
     ----------
-    values : float32 array of shape (n_edges, n_columns)
-        See `traveltime_lab.kernels.street.reading.reached_rows`, or `reached_lengths` for eight columns.
+    values : array
     edges : int32 array
-        Edges that are reached; set by the search.
+        Edges whose rows are set; from the search.
     """
 
-    #: Infinity and 0, of each direction, as one number: that is several times as quick to write.
-    _INFINITE = np.array([np.inf, 0.0], np.float32).view(np.uint64)[0]
+    values: A
 
-    def __init__(self, topology: Topology, n_columns: int = 4) -> None:
-        self._idle = _ROWS.of(topology, n_columns, deque)
-        n_edges = topology.is_open.size // 2
+    def __init__(self, idle: deque[A], make: Callable[[], A]) -> None:
+        self._idle = idle
         self.edges: Int32Array | None = None
         try:
-            self.values = self._idle.pop()
+            self.values = idle.pop()
         except IndexError:
-            self.values = np.empty((n_edges, n_columns), np.float32)
-            self.values.view(np.uint64).fill(self._INFINITE)
+            self.values = make()
 
     def __del__(self) -> None:
         """Give the array back, unless a search of it has failed."""
@@ -99,17 +97,71 @@ class EdgeRows:
             self.clear(edges)
             idle.append(values)
 
+    @abc.abstractmethod
     def clear(self, edges: Int32Array) -> None:
-        """Reset the values of the edges that a search has reached."""
-        numbers = self.values.view(np.uint64)
-        # Many rows are quicker to reset in the order of memory.
-        if 8 * edges.size < len(numbers):
-            numbers[edges] = self._INFINITE
-        else:
-            numbers.fill(self._INFINITE)
+        """Reset the rows of edges."""
+
+
+class EdgeRows(_OfEdges[Float32Array]):
+    """
+    Values along edges, of which a search has reached some.
+
+    Attributes
+    ----------
+    values : float32 array of shape (n_edges, n_columns)
+        See `traveltime_lab.kernels.street.reading.reached_rows`, or `reached_lengths` for eight columns.
+    """
+
+    #: Infinity and 0, of each direction, as one number: that is several times as quick to write.
+    _INFINITE = np.array([np.inf, 0.0], np.float32).view(np.uint64)[0]
+
+    def __init__(self, topology: Topology, n_columns: int = 4) -> None:
+        def make() -> Float32Array:
+            values = np.empty((topology.n_edges, n_columns), np.float32)
+            values.view(np.uint64).fill(self._INFINITE)
+            return values
+
+        super().__init__(_ROWS.of(topology, n_columns, deque), make)
+
+    def clear(self, edges: Int32Array) -> None:
+        """Reset the rows of edges."""
+        _reset(self.values.view(np.uint64), edges, self._INFINITE)
+
+
+class EdgeNumbers(_OfEdges[Int32Array]):
+    """
+    Numbers of edges of interest, in ascending order.
+
+    Attributes
+    ----------
+    values : int32 array of shape (n_edges,)
+        Place of each edge in `edges`, -1 for those that are not there.
+    """
+
+    def __init__(self, topology: Topology) -> None:
+        super().__init__(_EDGE_NUMBERS.of(topology, None, deque), lambda: np.full(topology.n_edges, -1, np.int32))
+
+    def number(self, edges: Int32Array) -> None:
+        """Give numbers to edges, which are ascending."""
+        self.values[edges] = np.arange(edges.size, dtype=np.int32)
+        self.edges = edges
+
+    def clear(self, edges: Int32Array) -> None:
+        """Reset the numbers of edges."""
+        _reset(self.values, edges, -1)
+
+
+def _reset(values: AnyArray, rows: Int32Array, value: Any) -> None:
+    """Set rows to a value that all others have."""
+    # Many rows are quicker to reset in the order of memory.
+    if 8 * rows.size < len(values):
+        values[rows] = value
+    else:
+        values.fill(value)
 
 
 _ROWS = Derived[int, deque[Float32Array]]("values along edges", kept=2)
+_EDGE_NUMBERS = Derived[None, deque[Int32Array]]("numbers of edges")
 _SEARCHES = Derived[None, deque[SearchSpace]]("arrays of searches")
 _TREES = Derived[None, deque[TreeSpace]]("arrays of searches with trees")
 #: Buckets of these searches, whose heads fit into the nearest cache of a processor; rarely an arc spans as many.
@@ -118,6 +170,7 @@ _TIMED = Derived[None, deque["TimedSpace"]]("arrays of searches at changing spee
 _NUMBERS = Derived[None, deque[Int32Array]]("numbers of vertices")
 _STREAMS = Derived[None, deque["StreamSpace"]]("arrays of streams")
 _CLIMBS = Derived[None, deque[sweeps.Climb]]("arrays of searches upwards")
+_KEYS = Derived[None, deque["KeySpace"]]("arrays of walks from stops")
 
 
 @contextlib.contextmanager
@@ -227,6 +280,39 @@ def climbs(topology: Topology) -> Iterator[sweeps.Climb]:
     """Lend arrays for searches upwards in a hierarchy."""
     n = topology.n_states
     with _lent(_CLIMBS, topology, lambda: sweeps.new_climb(n), 8 * n) as space:
+        yield space
+
+
+@dataclass
+class KeySpace:
+    """
+    Arrays of walks from stops.
+
+    Attributes
+    ----------
+    keys : int64 array of shape (n_states,)
+        `NEVER_KEY`.
+    states : int32 array of shape (n_states,)
+        Any values.
+    """
+
+    keys: Int64Array
+    states: Int32Array
+
+    def clear(self, states: Int32Array) -> None:
+        """Reset the keys of states."""
+        _reset(self.keys, states, NEVER_KEY)
+
+
+@contextlib.contextmanager
+def key_space(topology: Topology) -> Iterator[KeySpace]:
+    """Lend arrays for walks from stops; the borrower resets the keys."""
+    n = topology.n_states
+
+    def make() -> KeySpace:
+        return KeySpace(np.full(n, NEVER_KEY), np.empty(n, np.int32))
+
+    with _lent(_KEYS, topology, make, 12 * n) as space:
         yield space
 
 

@@ -4,18 +4,18 @@ Compute the field of travel times by transit: along all streets around the stops
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from traveltime_lab._arrays import Float32Array, FloatArray, Int32Array, Int64Array, rows_of
+from traveltime_lab._arrays import Float32Array, FloatArray, Int32Array, Int64Array
 from traveltime_lab.kernels.raster import transit_surface
 from traveltime_lab.kernels.raster.surface import Window
-from traveltime_lab.kernels.records import Directed
 from traveltime_lab.kernels.street import reading
 from traveltime_lab.kernels.transit import drives
 from traveltime_lab.kernels.transit import walks as stop_kernel
@@ -28,10 +28,11 @@ from traveltime_lab.runtime.shared import shared
 from traveltime_lab.runtime.threads import even_slices, side_by_side
 from traveltime_lab.settings import settings
 from traveltime_lab.streets import labels as label_parts
-from traveltime_lab.streets.field import RowField, row_field
+from traveltime_lab.streets.field import RowField, ports_of_states, row_field
 from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.streets.snapping import Snaps
+from traveltime_lab.streets.workspaces import EdgeNumbers, KeySpace, key_space
 from traveltime_lab.surfaces.field import (
     CellReader,
     CellReading,
@@ -54,24 +55,35 @@ from traveltime_lab.transit.together import Together
 from traveltime_lab.transit.walks import Walks
 
 #: Least number of links for which several threads are faster than one (measured in Porto Alegre).
-_MANY_LINKS = 2_000_000
+_MANY_LINKS = 500_000
+#: Walks that reach more than this fraction (1 / n) of the states are read along all edges (assumed, as for searches).
+_MUCH = 8
 
 
 @dataclass(frozen=True)
 class EgressOnFoot:
     """
-    Travel times of one departure along all edges: by transit and a walk from the last stop.
+    Travel times of one departure along edges: by transit and a walk from the last stop.
 
     Attributes
     ----------
     stop_ms : int32 array of shape (n_stops,), ms
         Travel time to each stop (backwards: from there), `NEVER` if there is no journey.
-    starts : int32 array of shape (n_edges, 8), ms
-        Travel times at both ends of each edge; see `traveltime_lab.kernels.raster.transit_surface.edge_starts`.
+    rows : EdgeNumbers
+        The edges that are reached within the limit, and maybe others.
+    starts : int32 array of shape (n_rows, 8), ms
+        Travel times at both ends of these edges; see `traveltime_lab.kernels.raster.transit_surface.edge_starts`.
     """
 
     stop_ms: Int32Array
+    rows: EdgeNumbers
     starts: Int32Array
+
+    @property
+    def edges(self) -> Int32Array:
+        """The edges of `rows`, ascending."""
+        assert self.rows.edges is not None
+        return self.rows.edges
 
 
 @dataclass(frozen=True)
@@ -82,14 +94,14 @@ class EgressByDeparture:
     Attributes
     ----------
     stop_ms : int32 array of shape (n_stops, n_departures), ms
-    row_of : int32 array of shape (n_edges,)
-        Row of `starts` of each edge, -1 for none.
+    rows : EdgeNumbers
+        The edges.
     starts : int32 array of shape (n_rows, 5, n_departures), ms
         See `traveltime_lab.kernels.raster.transit_surface.departure_starts`.
     """
 
     stop_ms: Int32Array
-    row_of: Int32Array
+    rows: EdgeNumbers
     starts: Int32Array
 
 
@@ -215,53 +227,46 @@ class TransitField:
     def road_values(self, streets: StreetLayer, limit: float) -> list[RoadValues]:
         """Return values along roads; see `Field`."""
         walks = self.walked.road_values(streets, limit)
-        return [*(each._replace(most=self.direct_s) for each in walks), RoadValues(self._rows(streets, limit)[0])]
-
-    def _rows(self, streets: StreetLayer, limit: float) -> tuple[Float32Array, FloatArray]:
-        """Return the values along all edges by transit, and the bounding box of the reached edges."""
-        return label_rows(
-            streets, self.graph, self._label(), limit, self.direct.positions.edge, is_backward=self.is_backward
-        )
+        if isinstance(self.quickest, EgressOnFoot):
+            by_transit = RoadValues(_road_rows(self.quickest.starts), edges=self.quickest.edges)
+        else:
+            by_transit = RoadValues(self._driven_rows(streets, limit)[0])
+        return [*(each._replace(most=self.direct_s) for each in walks), by_transit]
 
     def _box(self, streets: StreetLayer, limit: float) -> FloatArray:
         """Return the bounding box of the edges that transit reaches."""
         if isinstance(self.quickest, AccessByVehicle):
-            return self._rows(streets, limit)[1]
-        starts, boxes = self.quickest.starts, edge_boxes(streets)
-
-        def box(edges: slice) -> tuple[float, float, float, float]:
-            west, south, east, north = transit_surface.box_of(starts[edges], boxes.of(edges), limit * 1000.0)
-            return west, south, east, north
-
-        return joined_box(side_by_side([functools.partial(box, part) for part in even_slices(len(starts))]))
+            return self._driven_rows(streets, limit)[1]
+        west, south, east, north = transit_surface.box_of(
+            self.quickest.edges, self.quickest.starts, edge_boxes(streets), limit * 1000.0
+        )
+        return np.array([west, south, east, north])
 
     def _reached(self, streets: StreetLayer, limit: float) -> tuple[Int32Array, FloatArray]:
         """Return the edges that transit reaches, and the least value on each in seconds."""
         if isinstance(self.quickest, EgressOnFoot):
-            edges, least_ms = transit_surface.edges_within(self.quickest.starts, limit * 1000.0)
+            edges, least_ms = transit_surface.edges_within(self.quickest.edges, self.quickest.starts, limit * 1000.0)
             return edges, least_ms / 1000.0
-        rows = self._rows(streets, limit)[0]
+        rows = self._driven_rows(streets, limit)[0]
         least = np.minimum(rows[:, 0], rows[:, 2]).astype(np.float64)
         # A drive to a stop on the same street passes neither end of it.
         least[np.diff(self._on_edges.indptr) > 0] = 0.0
         reached = np.flatnonzero(least <= limit)
         return reached.astype(np.int32), least[reached]
 
-    def _label(self) -> Int64Array:
+    def _driven_rows(self, streets: StreetLayer, limit: float) -> tuple[Float32Array, FloatArray]:
         """
-        Return the labels of the best departure at the start of each directed edge (backwards: from its end).
+        Return the values of drives to stops along all edges, and the bounding box of the reached edges.
 
-        The budget of walks and drives is only checked at the ends of edges.
+        The budget of drives is only checked at the ends of edges.
         """
-        if isinstance(self.quickest, EgressOnFoot):
-            ms = self.quickest.starts[:, [4, 0] if self.is_backward else [0, 4]].ravel()
-            return np.where(ms >= NEVER, UNREACHED, label_parts.from_ms(ms.astype(np.int64)))
+        assert isinstance(self.quickest, AccessByVehicle)
         indptr, times, _ = self.quickest.labels
         has_any = np.diff(indptr) > 0
         least = np.full(has_any.size, UNREACHED, np.int64)
         least[has_any] = label_parts.from_ms(times[indptr[:-1][has_any]].astype(np.int64))
         labels: Int64Array = reading.field_of_edges(least, self.graph.exit_ports())
-        return labels
+        return label_rows(streets, self.graph, labels, limit, self.direct.positions.edge, is_backward=self.is_backward)
 
     def _gatherer(self, per_metre: float, buffer_m: float) -> Callable[[Tile, Any], None]:
         """Return a function that lowers the values of the cells of a tile."""
@@ -277,8 +282,8 @@ class TransitField:
                 )
                 return
             transit_surface.gather_rides(
-                cells, rides.starts, directed, self.is_backward, budget_ms, self.limit_ms, walked_from(rides.stop_ms),
-                on_edges, values,
+                cells, rides.rows.values, rides.starts, directed, self.is_backward, budget_ms, self.limit_ms,
+                walked_from(rides.stop_ms), on_edges, values,
             )  # fmt: skip
 
         def walked_from(stop_ms: Int32Array) -> transit_surface.Rides:
@@ -298,8 +303,9 @@ class TransitField:
                 rank = nearest_rank(self.percent, departures.stop_ms.shape[1])
                 at_rank = values[depends][None]
                 transit_surface.gather_departures(
-                    cells.cells(per_metre, buffer_m), departures.row_of, departures.starts, directed, self.is_backward,
-                    budget_ms, self.limit_ms, walked_from(departures.stop_ms), on_edges, rank, at_rank,
+                    cells.cells(per_metre, buffer_m), departures.rows.values, departures.starts, directed,
+                    self.is_backward, budget_ms, self.limit_ms, walked_from(departures.stop_ms), on_edges, rank,
+                    at_rank,
                 )  # fmt: skip
                 values[depends] = at_rank[0]
                 return
@@ -420,28 +426,46 @@ def driven(query: TransitQuery, stops: LinkedStops, stop_ms: Int32Array) -> Acce
     return AccessByVehicle(stop_ms, drives.drives_to_stops(arcs, stop_ms, entries, budget_ms, limit_ms))
 
 
+def _road_rows(starts: Int32Array) -> Float32Array:
+    """
+    Return the values along edges of walks from stops, as `traveltime_lab.kernels.raster.surface.edge_rows` has them.
+
+    The budget of walks is only checked at the ends of edges.
+    """
+    rows = np.empty((len(starts), 4), np.float32)
+    for column in (0, 2):
+        ms, along_ms = starts[:, 2 * column], starts[:, 2 * column + 2]
+        rows[:, column] = np.where(ms < NEVER, ms / 1000.0, np.inf)
+        rows[:, column + 1] = np.where(ms < NEVER, along_ms / 1000.0, 0.0)
+    return rows
+
+
 def _walked(query: TransitQuery, stops: LinkedStops, stop_ms: Int32Array, around: Walks) -> EgressOnFoot:
     """Return the travel times of walking from the stops, given the travel times to the stops; see `spread_out`."""
     graph = query.walking
     on_edges = stops.side(is_leaving=around.is_leaving).on_edges
-    starts = np.empty((on_edges.indptr.size - 1, 8), np.int32)
-    ports_of_edges = graph.exit_ports() if query.is_arrival else graph.entry_ports()
-    keys = spread_out(query, stop_ms, around, settings.threads)
+    ports = graph.exit_ports() if query.is_arrival else graph.entry_ports()
+    rows = EdgeNumbers(graph.topology)
+    with spread_out(query, stop_ms, around, settings.threads) as (keys, states):
+        if states.size > graph.topology.n_states // _MUCH:
+            edges = np.arange(graph.topology.n_edges, dtype=np.int32)
+        else:
+            edges = transit_surface.edges_at(
+                states, ports_of_states(graph, is_backward=query.is_arrival), stop_ms, most_ms(query.limit), on_edges,
+                stop_links.edges_of_stops(query.layer, stops, is_leaving=around.is_leaving), rows.values,
+            )  # fmt: skip
+            # Cells that are near each other are on edges that are near each other in memory.
+            edges.sort()
+        rows.number(edges)
+        starts = np.empty((edges.size, 8), np.int32)
 
-    def fill(edges: slice) -> None:
-        both = slice(2 * edges.start, 2 * edges.stop)
-        transit_surface.edge_starts(
-            keys,
-            rows_of(ports_of_edges, both.start, both.stop),
-            Directed(graph.directed.traversal[both], graph.directed.is_open[both]),
-            query.is_arrival,
-            stop_ms,
-            rows_of(on_edges, edges.start, edges.stop),
-            starts[edges],
-        )
+        def fill(part: slice) -> None:
+            transit_surface.edge_starts(
+                edges[part], keys, ports, graph.directed, query.is_arrival, stop_ms, on_edges, starts[part]
+            )
 
-    side_by_side([functools.partial(fill, part) for part in even_slices(len(starts))])
-    return EgressOnFoot(stop_ms, starts)
+        side_by_side([functools.partial(fill, part) for part in even_slices(edges.size)])
+    return EgressOnFoot(stop_ms, rows, starts)
 
 
 def _walked_by_departure(
@@ -450,25 +474,28 @@ def _walked_by_departure(
     """Return the travel times of walking from the stops for each row of travel times to the stops."""
     graph = query.walking
     ports = graph.exit_ports() if query.is_arrival else graph.entry_ports()
-    edges, _ = transit_surface.edges_within(quickest.starts, most_ms(query.limit) + 1.0)
-    row_of = np.full(len(quickest.starts), -1, np.int32)
-    row_of[edges] = np.arange(edges.size)
+    rows = EdgeNumbers(graph.topology)
+    edges, _ = transit_surface.edges_within(quickest.edges, quickest.starts, most_ms(query.limit) + 1.0)
+    rows.number(edges)
     starts = np.empty((edges.size, 5, len(times)), np.int32)
     on_edges = stops.side(is_leaving=around.is_leaving).on_edges
 
     def fill(moment: int) -> None:
-        keys = spread_out(query, times[moment], around)
-        transit_surface.departure_starts(
-            keys, ports, graph.directed.is_open, query.is_arrival, times[moment], on_edges, row_of, moment, starts
-        )
+        with spread_out(query, times[moment], around) as (keys, _):
+            transit_surface.departure_starts(
+                edges, keys, ports, graph.directed.is_open, query.is_arrival, times[moment], on_edges, moment, starts
+            )
 
     side_by_side([functools.partial(fill, moment) for moment in range(len(times))])
-    return EgressByDeparture(np.ascontiguousarray(times.T), row_of, starts)
+    return EgressByDeparture(np.ascontiguousarray(times.T), rows, starts)
 
 
-def spread_out(query: TransitQuery, stop_ms: Int32Array, around: Walks, n_parts: int = 1) -> Int64Array:
+@contextlib.contextmanager
+def spread_out(
+    query: TransitQuery, stop_ms: Int32Array, around: Walks, n_parts: int = 1
+) -> Iterator[tuple[Int64Array, Int32Array]]:
     """
-    Return the travel times of all states by transit and a walk, and the durations of these walks, as keys.
+    Lend the travel times of all states by transit and a walk, and the durations of these walks, as keys.
 
     Parameters
     ----------
@@ -477,20 +504,37 @@ def spread_out(query: TransitQuery, stop_ms: Int32Array, around: Walks, n_parts:
     around : Walks
     n_parts : int, default 1
         Largest number of parts to compute in parallel; 1 if the caller runs in parallel already.
+
+    Yields
+    ------
+    keys : int64 array of shape (n_states,)
+        See `traveltime_lab.kernels.transit.walks.spread`.
+    states : int32 array
+        States that are reached.
     """
-    limit_ms = most_ms(query.limit)
+    limit_ms, topology, by_stop = most_ms(query.limit), query.walking.topology, around.by_stop
+    ends = [0, stop_ms.size]
+    if n_parts > 1 and stop_ms.size:
+        n_links = np.cumsum(np.where(stop_ms <= limit_ms, np.diff(by_stop.indptr), 0))
+        if n_links[-1] >= _MANY_LINKS:
+            borders = np.searchsorted(n_links, np.linspace(0, n_links[-1], n_parts + 1)[1:-1])
+            ends = [0, *borders.tolist(), stop_ms.size]
+    with contextlib.ExitStack() as lent:
+        spaces = [lent.enter_context(key_space(topology)) for _ in ends[1:]]
 
-    def spread(first: int, last: int) -> Int64Array:
-        keys = np.full(query.walking.topology.n_states, NEVER_KEY)
-        stop_kernel.spread(stop_ms, first, last, limit_ms, around.by_stop, keys)
-        return keys
+        def spread(space: KeySpace, first: int, last: int) -> Int32Array:
+            n = stop_kernel.spread(stop_ms, first, last, limit_ms, by_stop, space.keys, space.states)
+            return space.states[:n]
 
-    n_links = np.cumsum(np.where(stop_ms <= limit_ms, np.diff(around.by_stop.indptr), 0))
-    if n_parts == 1 or not stop_ms.size or n_links[-1] < _MANY_LINKS:
-        return spread(0, stop_ms.size)
-    borders = np.searchsorted(n_links, np.linspace(0, n_links[-1], n_parts + 1)[1:-1])
-    ends = [0, *borders.tolist(), stop_ms.size]
-    first, *others = side_by_side([functools.partial(spread, *part) for part in itertools.pairwise(ends)])
-    for keys in others:
-        np.minimum(first, keys, out=first)
-    return first
+        parts = zip(spaces, itertools.pairwise(ends), strict=True)
+        reached = side_by_side([functools.partial(spread, space, *part) for space, part in parts])
+        (first, *others), (states, *others_states) = spaces, reached
+        for other, other_states in zip(others, others_states, strict=True):
+            before = first.keys[other_states]
+            more = other_states[before == NEVER_KEY]
+            first.states[states.size : states.size + more.size] = more
+            states = first.states[: states.size + more.size]
+            first.keys[other_states] = np.minimum(before, other.keys[other_states])
+            other.clear(other_states)
+        yield first.keys, states
+        first.clear(states)

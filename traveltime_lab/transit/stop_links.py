@@ -72,6 +72,8 @@ _SEARCHES = Derived["tuple[object, _LinksKey, bool]", RowSearch]("searches for s
 TRANSFERS = Derived["tuple[_LinksKey, int]", Transfers]("changes", kept=4)
 #: Stops that are linked by the entrances of stations, in both directions.
 _BY_ENTRANCES = Derived["_LinksKey", "tuple[StopSide, StopSide]"]("stops by entrances", kept=8)
+#: Edges of stops, by links and direction.
+_EDGES = Derived["tuple[_LinksKey, bool]", Int32Array]("edges of stops", kept=8)
 
 
 def share_stops(layer: TransitLayer, other: TransitLayer) -> None:
@@ -88,7 +90,7 @@ def share_stops(layer: TransitLayer, other: TransitLayer) -> None:
         and np.array_equal(ours.is_called, theirs.is_called)
     ):
         layer.identity = other.identity
-        layer.memo.share(other.memo, (STOPS, OWN_STOPS, _BY_ENTRANCES, WALKS, TRANSFERS))
+        layer.memo.share(other.memo, (STOPS, OWN_STOPS, _BY_ENTRANCES, _EDGES, WALKS, TRANSFERS))
 
 
 class StopSide(NamedTuple):
@@ -198,6 +200,16 @@ def linked_stops(
         return StopSide(*place(entering)), StopSide(*place(leaving))
 
     return LinkedStops(graph, inside, key, *_BY_ENTRANCES.of(layer, key, by_entrances))
+
+
+def edges_of_stops(layer: TransitLayer, stops: LinkedStops, *, is_leaving: bool) -> Int32Array:
+    """Return the edge of each row of `StopsOnEdges.stops`, ascending; the edges are kept."""
+
+    def make() -> Int32Array:
+        indptr = stops.side(is_leaving=is_leaving).on_edges.indptr
+        return np.repeat(np.arange(indptr.size - 1, dtype=np.int32), np.diff(indptr))
+
+    return _EDGES.of(layer, (stops.key, is_leaving), make)
 
 
 def walks(layer: TransitLayer, stops: LinkedStops, budget_s: int, *, is_leaving: bool) -> Walks:

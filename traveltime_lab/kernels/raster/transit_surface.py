@@ -14,7 +14,7 @@ import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
 from traveltime_lab.kernels.records import Ports, StopLinks
-from traveltime_lab.kernels.street.road import TIME_SHIFT
+from traveltime_lab.kernels.street.road import TIME_SHIFT, _grow
 from traveltime_lab.kernels.transit.walks import WALK_MASK, straight_ms
 from traveltime_lab.kernels.unreached import NEVER, NEVER_KEY
 
@@ -54,12 +54,56 @@ def _least_at_stops(e, stop_ms, on_edges):
 
 
 @kernel
-def edge_starts(state_keys, ports, directed, is_backward, stop_ms, on_edges, starts):
+def edges_at(states, of_states, stop_ms, limit_ms, on_edges, edge_of, is_listed):
     """
-    Prepare the numbers that `gather_rides` reads for each edge.
+    List the edges that have a port at one of some states, or a stop that is reached within a limit.
 
     Parameters
     ----------
+    states : int32 array
+    of_states : PortsOfStates
+    stop_ms : int32 array of shape (n_stops,)
+    limit_ms : int
+    on_edges : StopsOnEdges
+    edge_of : int32 array
+        Edge of each row of `on_edges.stops`.
+    is_listed : int32 array of shape (n_edges,)
+        -1; becomes 0 for the edges that are listed.
+
+    Returns
+    -------
+    int32 array
+        The edges, each once.
+    """
+    edges, n = np.empty(2 * states.size + 64, np.int32), 0
+    for state in states:
+        for k in range(of_states.indptr[state], of_states.indptr[state + 1]):
+            edge = of_states.directed[k] >> 1
+            if is_listed[edge] < 0:
+                is_listed[edge] = 0
+                if n == edges.size:
+                    edges = _grow(edges)
+                edges[n] = edge
+                n += 1
+    for k in range(edge_of.size):
+        edge = edge_of[k]
+        if stop_ms[on_edges.stops[k]] <= limit_ms and is_listed[edge] < 0:
+            is_listed[edge] = 0
+            if n == edges.size:
+                edges = _grow(edges)
+            edges[n] = edge
+            n += 1
+    return edges[:n].copy()
+
+
+@kernel
+def edge_starts(edges, state_keys, ports, directed, is_backward, stop_ms, on_edges, starts):
+    """
+    Prepare the numbers that `gather_rides` reads for some edges.
+
+    Parameters
+    ----------
+    edges : int32 array of shape (n_rows,)
     state_keys : int64 array of shape (n_states,)
         From `traveltime_lab.kernels.transit.walks.spread`.
     ports : Ports
@@ -70,30 +114,32 @@ def edge_starts(state_keys, ports, directed, is_backward, stop_ms, on_edges, sta
     stop_ms : int32 array of shape (n_stops,)
         Travel time at each stop, `NEVER` if it was not reached.
     on_edges : StopsOnEdges
-    starts : int32 array of shape (n_edges, 8), ms
+    starts : int32 array of shape (n_rows, 8), ms
         Overwritten. Column 0: travel time at the start of the edge, `NEVER` where not reached; backwards the travel
         time from there to the destination. Column 1: the walk in column 0. Column 2: the time along the edge. Column 3:
         the least travel time at a stop of the edge, connector included. Columns 4 to 6: as 0 to 2, at the end of the
         edge. Column 7 is not written; with it a row fills half a cache line, which each cell reads at once.
     """
     traversal, is_open = directed
-    for e in range(starts.shape[0]):
+    for row in range(edges.size):
+        e = edges[row]
         for side in range(2):
             d = 2 * e + (1 - side if is_backward else side)
             least = _least_key(d, state_keys, ports, is_open)
-            starts[e, 4 * side] = NEVER if least == NEVER_KEY else np.int32(least >> TIME_SHIFT)
-            starts[e, 4 * side + 1] = 0 if least == NEVER_KEY else np.int32(least & WALK_MASK)
-            starts[e, 4 * side + 2] = np.int32(traversal[d] >> TIME_SHIFT)
-        starts[e, 3] = _least_at_stops(e, stop_ms, on_edges)
+            starts[row, 4 * side] = NEVER if least == NEVER_KEY else np.int32(least >> TIME_SHIFT)
+            starts[row, 4 * side + 1] = 0 if least == NEVER_KEY else np.int32(least & WALK_MASK)
+            starts[row, 4 * side + 2] = np.int32(traversal[d] >> TIME_SHIFT)
+        starts[row, 3] = _least_at_stops(e, stop_ms, on_edges)
 
 
 @kernel
-def box_of(starts, edge_boxes, limit_ms):
+def box_of(edges, starts, edge_boxes, limit_ms):
     """Return the bounding box (west, south, east, north) of the edges reached within a limit; see `edge_starts`."""
     boxes, is_land = edge_boxes
     west, south, east, north = np.inf, np.inf, -np.inf, -np.inf
-    for e in range(starts.shape[0]):
-        if min(starts[e, 0], starts[e, 3], starts[e, 4]) <= limit_ms and is_land[e]:
+    for row in range(edges.size):
+        e = edges[row]
+        if min(starts[row, 0], starts[row, 3], starts[row, 4]) <= limit_ms and is_land[e]:
             box = boxes[e]
             west, south = min(west, box[0]), min(south, box[1])
             east, north = max(east, box[2]), max(north, box[3])
@@ -101,14 +147,13 @@ def box_of(starts, edge_boxes, limit_ms):
 
 
 @kernel
-def edges_within(starts, limit_ms):
+def edges_within(edges, starts, limit_ms):
     """Return the edges reached within a limit, and the least travel time of each; see `edge_starts`."""
-    n_edges = starts.shape[0]
-    edges, least_ms, n = np.empty(n_edges + 1, np.int32), np.empty(n_edges + 1, np.int32), 0
-    for e in range(n_edges):
-        edges[n], least_ms[n] = e, min(starts[e, 0], starts[e, 3], starts[e, 4])
+    within, least_ms, n = np.empty(edges.size + 1, np.int32), np.empty(edges.size + 1, np.int32), 0
+    for row in range(edges.size):
+        within[n], least_ms[n] = edges[row], min(starts[row, 0], starts[row, 3], starts[row, 4])
         n += least_ms[n] <= limit_ms
-    return edges[:n].copy(), least_ms[:n].copy()
+    return within[:n].copy(), least_ms[:n].copy()
 
 
 @kernel
@@ -128,14 +173,16 @@ def _ask_all(d, part_ms, budget_ms, ports, around, stop_ms):
 
 
 @kernel
-def gather_rides(cells, starts, directed, is_backward, budget_ms, limit_ms, rides, on_edges, values):
+def gather_rides(cells, row_of, starts, directed, is_backward, budget_ms, limit_ms, rides, on_edges, values):
     """
     Lower the value of each cell to its travel time by transit and a walk.
 
     Parameters
     ----------
     cells : traveltime_lab.kernels.raster.surface.Cells
-    starts : int32 array of shape (n_edges, 8), ms
+    row_of : int32 array of shape (n_edges,)
+        Row of `starts` of each edge, -1 for edges that are not reached within the limit.
+    starts : int32 array of shape (n_rows, 8), ms
         From `edge_starts`.
     directed, is_backward, on_edges
         As in `edge_starts`.
@@ -160,30 +207,31 @@ def gather_rides(cells, starts, directed, is_backward, budget_ms, limit_ms, ride
     for i in range(edge.size):
         e, nearness, metres = edge[i], fraction[i], distance[i]
         while True:
-            if e >= 0 and metres <= buffer_m:
+            row = row_of[e] if e >= 0 else -1
+            if row >= 0 and metres <= buffer_m:
                 f = np.float64(nearness)
                 off_ms = 1000.0 * per_metre * metres
                 bound = min(1000.0 * np.float64(of_each[i]), most)
                 best = bound
-                first_ms = f * starts[e, 2] + off_ms
-                second_ms = (1.0 - f) * starts[e, 6] + off_ms
-                first, second = starts[e, 0] + first_ms, starts[e, 4] + second_ms
+                first_ms = f * starts[row, 2] + off_ms
+                second_ms = (1.0 - f) * starts[row, 6] + off_ms
+                first, second = starts[row, 0] + first_ms, starts[row, 4] + second_ms
                 # Which end of the edge is faster is unpredictable, so it is selected without a branch. If the walk over
                 # the faster end is within the budget, the other end cannot be better.
                 if min(first, second) < best:
                     is_first = first <= second
                     side, part_ms, time = (0, first_ms, first) if is_first else (1, second_ms, second)
-                    if starts[e, 4 * side + 1] + part_ms <= budget_ms:
+                    if starts[row, 4 * side + 1] + part_ms <= budget_ms:
                         best = time
                     else:
                         for _ in range(2):
                             if time < best:
-                                if starts[e, 4 * side + 1] + part_ms > budget_ms:
+                                if starts[row, 4 * side + 1] + part_ms > budget_ms:
                                     d = 2 * e + (1 - side if is_backward else side)
                                     time = _ask_all(d, part_ms, budget_ms, ports, around, stop_ms)
                                 best = min(best, time)
                             side, part_ms, time = (1, second_ms, second) if is_first else (0, first_ms, first)
-                if starts[e, 3] + off_ms < best:
+                if starts[row, 3] + off_ms < best:
                     for m in range(indptr[e], indptr[e + 1]):
                         stop = stops[m]
                         to_street_ms = (connector[m] >> TIME_SHIFT) + off_ms
@@ -201,17 +249,15 @@ def gather_rides(cells, starts, directed, is_backward, budget_ms, limit_ms, ride
 
 
 @kernel
-def departure_starts(state_keys, ports, is_open, is_backward, stop_ms, on_edges, row_of, moment, starts):
+def departure_starts(edges, state_keys, ports, is_open, is_backward, stop_ms, on_edges, moment, starts):
     """
     Prepare the numbers of one departure that `gather_departures` reads for some edges.
 
     Parameters
     ----------
-    state_keys, ports, is_backward, stop_ms, on_edges
+    edges, state_keys, ports, is_backward, stop_ms, on_edges
         As in `edge_starts`.
     is_open : bool array of shape (n_directed,)
-    row_of : int32 array of shape (n_edges,)
-        Row of `starts` of each edge, -1 for none.
     moment : int
         Number of the departure.
     starts : int32 array of shape (n_rows, 5, n_moments), ms
@@ -219,10 +265,8 @@ def departure_starts(state_keys, ports, is_open, is_backward, stop_ms, on_edges,
         in `edge_starts`. Rows 2 and 3: those at the end of the edge. Row 4: the least travel time at a stop of the
         edge, connector included.
     """
-    for e in range(row_of.size):
-        row = row_of[e]
-        if row < 0:
-            continue
+    for row in range(edges.size):
+        e = edges[row]
         for side in range(2):
             least = _least_key(2 * e + (1 - side if is_backward else side), state_keys, ports, is_open)
             starts[row, 2 * side, moment] = NEVER if least == NEVER_KEY else np.int32(least >> TIME_SHIFT)

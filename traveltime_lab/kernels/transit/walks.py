@@ -368,9 +368,9 @@ def labels_of_links(point_of, stop_of, positions, reads, around, lengths, on_edg
 
 
 @kernel
-def spread(times_ms, first, last, limit_ms, around, keys):
+def spread(times_ms, first, last, limit_ms, around, keys, reached):
     """
-    Lower the keys of states to the earliest time at which a walk from a stop reaches them.
+    Lower the keys of states to the earliest time at which a walk from a stop reaches them, and list these states.
 
     Parameters
     ----------
@@ -385,8 +385,16 @@ def spread(times_ms, first, last, limit_ms, around, keys):
     keys : int64 array of shape (n_states,)
         Lowered in place. A key holds the travel time in the upper 32 bits and the duration of the walk in the lower 32
         bits, so that among equal times the shortest walk wins; `NEVER_KEY` where no walk leads.
+    reached : int32 array of shape (n_states,)
+        Overwritten with the states whose keys were `NEVER_KEY` before.
+
+    Returns
+    -------
+    int
+        Number of these states.
     """
     indptr, states, walk_ms = around
+    n = 0
     for stop in range(first, last):
         start = np.int64(times_ms[stop])
         if start > limit_ms:
@@ -395,8 +403,12 @@ def spread(times_ms, first, last, limit_ms, around, keys):
             walk = np.int64(walk_ms[k])
             if start + walk > limit_ms:
                 break
-            key = ((start + walk) << TIME_SHIFT) | walk
-            keys[states[k]] = min(keys[states[k]], key)
+            key, before = ((start + walk) << TIME_SHIFT) | walk, keys[states[k]]
+            if before == NEVER_KEY:
+                reached[n] = states[k]
+                n += 1
+            keys[states[k]] = min(before, key)
+    return n
 
 
 @kernel
