@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 import traveltime_lab as tl
 from tests.support.oracle_walks import Walked, earliest, walked
-from tests.support.towns import ON_FOOT, timetable, towns
-from tests.support.worlds import tables, with_slopes
+from tests.support.towns import ON_FOOT, blocks, timetable, towns
+from tests.support.worlds import at, tables, with_slopes
 from traveltime_lab.kernels.transit import walks as kernel
 from traveltime_lab.kernels.unreached import NEVER, NEVER_KEY
 from traveltime_lab.rounding import most_ms
-from traveltime_lab.transit import stop_links
+from traveltime_lab.transit import field, stop_links
 from traveltime_lab.transit.layer import TransitLayer
 from traveltime_lab.transit.stop_links import LinkedStops
 from traveltime_lab.transit.walks import Walks
@@ -97,7 +97,9 @@ def test_earliest_arrivals(tmp_path_factory: pytest.TempPathFactory, town: Any, 
     times = rng.integers(0, limit_ms + 60_000, len(stops)).astype(np.int32)
     times[rng.random(times.size) < 0.3] = NEVER
     found = np.full(walks.n_states, NEVER_KEY)
-    kernel.spread(times, 0, times.size, limit_ms, walks.by_stop, found)
+    states = np.empty(walks.n_states, np.int32)
+    n = kernel.spread(times, 0, times.size, limit_ms, walks.by_stop, found, states)
+    assert sorted(states[:n].tolist()) == np.flatnonzero(found != NEVER_KEY).tolist()
     gathered = np.zeros(walks.n_states, np.int64)
     kernel.gather(times, limit_ms, walks.by_state, gathered)
     np.testing.assert_array_equal(gathered, found)
@@ -129,3 +131,28 @@ def test_lengths_that_need_wider_numbers(tmp_path: Path) -> None:
         assert (walks.other or walks).rows.more_cm.dtype == np.int32
     loaded = tl.load_network(network.prepare("public_transport").save(tmp_path / "fast.network"))
     assert loaded.prepared == ("public_transport",)
+
+
+BUS = {"transportation": {"type": "public_transport", "walking_time": 300}}
+
+
+@pytest.mark.parametrize("how", [{"departure_time": "2026-03-02T08:00"}, {"arrival_time": "2026-03-02T08:30"}])
+@pytest.mark.parametrize("limit_s", [120, 420, 1500])
+def test_areas_do_not_depend_on_how_streets_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: dict[str, str], limit_s: int
+) -> None:
+    """All streets, or those around states that are reached; the walks of all stops at once, or in two parts."""
+    network, here = blocks(tmp_path), at((880, 640))
+    areas = []
+    for much in (1, 1_000_000):
+        for links in (0, 1_000_000):
+            monkeypatch.setattr(field, "_MUCH", much)
+            monkeypatch.setattr(field, "_MANY_LINKS", links)
+            areas.append(
+                [
+                    tl.time_map(network, here, travel_time=limit_s, **BUS, **how, **more).geometry.iloc[0]
+                    for more in ({}, {"window": 600, "percentile": 40}, {"render_mode": "road_buffering"})
+                ]
+            )
+    assert not any(area.is_empty for area in areas[0])
+    assert [[area.wkb for area in row] for row in areas] == [[area.wkb for area in areas[0]]] * 4

@@ -451,7 +451,7 @@ def _walked(query: TransitQuery, stops: LinkedStops, stop_ms: Int32Array, around
             edges = np.arange(graph.topology.n_edges, dtype=np.int32)
         else:
             edges = transit_surface.edges_at(
-                states, ports_of_states(graph, is_backward=query.is_arrival), stop_ms, most_ms(query.limit), on_edges,
+                states, ports_of_states(graph, is_backward=query.is_arrival), stop_ms, most_ms(query.limit),
                 stop_links.edges_of_stops(query.layer, stops, is_leaving=around.is_leaving), rows.values,
             )  # fmt: skip
             # Cells that are near each other are on edges that are near each other in memory.

@@ -25,6 +25,7 @@ from traveltime_lab._arrays import (
     take_rows,
 )
 from traveltime_lab.errors import DataError
+from traveltime_lab.kernels.raster.transit_surface import EdgesOfStops
 from traveltime_lab.kernels.records import Ports, StopLinks
 from traveltime_lab.kernels.transit import walks as kernel
 from traveltime_lab.kernels.transit.walks import StatesAround, StopsOnEdges
@@ -38,6 +39,7 @@ from traveltime_lab.settings import settings
 from traveltime_lab.streets import engines, matrix
 from traveltime_lab.streets import labels as label_parts
 from traveltime_lab.streets import links as travel_times
+from traveltime_lab.streets.components import order_by_row
 from traveltime_lab.streets.costs import CONNECTOR_KPH, connector_kph
 from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.labels import limit_label
@@ -73,7 +75,7 @@ TRANSFERS = Derived["tuple[_LinksKey, int]", Transfers]("changes", kept=4)
 #: Stops that are linked by the entrances of stations, in both directions.
 _BY_ENTRANCES = Derived["_LinksKey", "tuple[StopSide, StopSide]"]("stops by entrances", kept=8)
 #: Edges of stops, by links and direction.
-_EDGES = Derived["tuple[_LinksKey, bool]", Int32Array]("edges of stops", kept=8)
+_EDGES = Derived["tuple[_LinksKey, bool]", EdgesOfStops]("edges of stops", kept=8)
 
 
 def share_stops(layer: TransitLayer, other: TransitLayer) -> None:
@@ -202,12 +204,14 @@ def linked_stops(
     return LinkedStops(graph, inside, key, *_BY_ENTRANCES.of(layer, key, by_entrances))
 
 
-def edges_of_stops(layer: TransitLayer, stops: LinkedStops, *, is_leaving: bool) -> Int32Array:
-    """Return the edge of each row of `StopsOnEdges.stops`, ascending; the edges are kept."""
+def edges_of_stops(layer: TransitLayer, stops: LinkedStops, *, is_leaving: bool) -> EdgesOfStops:
+    """Return the edges of each stop in one direction, which are kept."""
 
-    def make() -> Int32Array:
-        indptr = stops.side(is_leaving=is_leaving).on_edges.indptr
-        return np.repeat(np.arange(indptr.size - 1, dtype=np.int32), np.diff(indptr))
+    def make() -> EdgesOfStops:
+        on_edges = stops.side(is_leaving=is_leaving).on_edges
+        edges = np.repeat(np.arange(on_edges.indptr.size - 1, dtype=np.int32), np.diff(on_edges.indptr))
+        indptr, order = order_by_row(on_edges.stops, len(stops))
+        return EdgesOfStops(indptr, edges[order])
 
     return _EDGES.of(layer, (stops.key, is_leaving), make)
 

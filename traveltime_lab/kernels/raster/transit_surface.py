@@ -30,6 +30,13 @@ class Rides(NamedTuple):
     stop_ms: np.ndarray  # int32 (n_stops,), travel time at each stop, `NEVER` if it was not reached
 
 
+class EdgesOfStops(NamedTuple):
+    """CSR by stop of the edges that it has a position on: the transpose of `StopsOnEdges`."""
+
+    indptr: np.ndarray  # int32 (n_stops + 1,)
+    edges: np.ndarray  # int32
+
+
 @kernel
 def _least_key(d, state_keys, ports, is_open):
     """Return the least key at the start of a directed edge (backwards: at its end); see `edge_starts`."""
@@ -54,7 +61,7 @@ def _least_at_stops(e, stop_ms, on_edges):
 
 
 @kernel
-def edges_at(states, of_states, stop_ms, limit_ms, on_edges, edge_of, is_listed):
+def edges_at(states, of_states, stop_ms, limit_ms, of_stops, is_listed):
     """
     List the edges that have a port at one of some states, or a stop that is reached within a limit.
 
@@ -64,9 +71,7 @@ def edges_at(states, of_states, stop_ms, limit_ms, on_edges, edge_of, is_listed)
     of_states : PortsOfStates
     stop_ms : int32 array of shape (n_stops,)
     limit_ms : int
-    on_edges : StopsOnEdges
-    edge_of : int32 array
-        Edge of each row of `on_edges.stops`.
+    of_stops : EdgesOfStops
     is_listed : int32 array of shape (n_edges,)
         -1; becomes 0 for the edges that are listed.
 
@@ -85,14 +90,16 @@ def edges_at(states, of_states, stop_ms, limit_ms, on_edges, edge_of, is_listed)
                     edges = _grow(edges)
                 edges[n] = edge
                 n += 1
-    for k in range(edge_of.size):
-        edge = edge_of[k]
-        if stop_ms[on_edges.stops[k]] <= limit_ms and is_listed[edge] < 0:
-            is_listed[edge] = 0
-            if n == edges.size:
-                edges = _grow(edges)
-            edges[n] = edge
-            n += 1
+    for stop in range(stop_ms.size):
+        if stop_ms[stop] <= limit_ms:
+            for k in range(of_stops.indptr[stop], of_stops.indptr[stop + 1]):
+                edge = of_stops.edges[k]
+                if is_listed[edge] < 0:
+                    is_listed[edge] = 0
+                    if n == edges.size:
+                        edges = _grow(edges)
+                    edges[n] = edge
+                    n += 1
     return edges[:n].copy()
 
 
