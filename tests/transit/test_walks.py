@@ -144,15 +144,16 @@ def test_areas_do_not_depend_on_how_streets_are_read(
     """All streets, or those around states that are reached; the walks of all stops at once, or in two parts."""
     network, here = blocks(tmp_path), at((880, 640))
     areas = []
-    for much in (1, 1_000_000):
-        for links in (0, 1_000_000):
-            monkeypatch.setattr(field, "_MUCH", much)
-            monkeypatch.setattr(field, "_MANY_LINKS", links)
-            areas.append(
-                [
-                    tl.time_map(network, here, travel_time=limit_s, **BUS, **how, **more).geometry.iloc[0]
-                    for more in ({}, {"window": 600, "percentile": 40}, {"render_mode": "road_buffering"})
-                ]
-            )
+    # Walks from few stops, of which few or many states are reached, and from many, in two parts or in one.
+    for few, much, many in ((10**9, 1, 0), (10**9, 10**9, 0), (0, 1, 0), (0, 1, 10**9)):
+        monkeypatch.setattr(field, "_FEW_LINKS", few)
+        monkeypatch.setattr(field, "_MUCH", much)
+        monkeypatch.setattr(field, "_MANY_LINKS", many)
+        areas.append(
+            [
+                tl.time_map(network, here, travel_time=limit_s, **BUS, **how, **more).geometry.iloc[0]
+                for more in ({}, {"window": 600, "percentile": 40}, {"render_mode": "road_buffering"})
+            ]
+        )
     assert not any(area.is_empty for area in areas[0])
     assert [[area.wkb for area in row] for row in areas] == [[area.wkb for area in areas[0]]] * 4

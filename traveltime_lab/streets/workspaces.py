@@ -143,7 +143,10 @@ class EdgeNumbers(_OfEdges[Int32Array]):
 
     def number(self, edges: Int32Array) -> None:
         """Give numbers to edges, which are ascending."""
-        self.values[edges] = np.arange(edges.size, dtype=np.int32)
+        if edges.size == self.values.size:
+            self.values[:] = edges
+        else:
+            self.values[edges] = np.arange(edges.size, dtype=np.int32)
         self.edges = edges
 
     def clear(self, edges: Int32Array) -> None:
@@ -299,9 +302,12 @@ class KeySpace:
     keys: Int64Array
     states: Int32Array
 
-    def clear(self, states: Int32Array) -> None:
-        """Reset the keys of states."""
-        _reset(self.keys, states, NEVER_KEY)
+    def clear(self, states: Int32Array | None = None) -> None:
+        """Reset the keys of some states, or of all."""
+        if states is None:
+            self.keys.fill(NEVER_KEY)
+        else:
+            _reset(self.keys, states, NEVER_KEY)
 
 
 @contextlib.contextmanager

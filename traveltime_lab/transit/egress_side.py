@@ -4,8 +4,6 @@ Read the travel times by transit of chosen points on the egress side, given thos
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -21,7 +19,7 @@ from traveltime_lab.runtime.forks import cached_property
 from traveltime_lab.streets import links as travel_times
 from traveltime_lab.streets.snapping import Snaps
 from traveltime_lab.transit import stop_links
-from traveltime_lab.transit.field import driven, spread_out
+from traveltime_lab.transit.field import arrivals_on_foot, driven
 from traveltime_lab.transit.query import TransitQuery
 from traveltime_lab.transit.stop_links import FEW, LinkedStops
 from traveltime_lab.transit.stop_reach import StopReach
@@ -105,31 +103,27 @@ class _OnStreets:
                 self.positions, self.ports, labels, stop_ms, on_edges, directed, budget_ms, limit_ms
             )
         else:
-            with self._arrivals(self.around, stop_ms, limit_ms) as keys:
-                found = egress.read_walks(
-                    self.positions,
-                    self.ports,
-                    keys,
-                    self.around.by_state,
-                    stop_ms,
-                    on_edges,
-                    directed,
-                    self.around.is_leaving,
-                    most_ms(means.walking_time),
-                    limit_ms,
-                )
+            found = egress.read_walks(
+                self.positions,
+                self.ports,
+                self._arrivals(self.around, stop_ms, limit_ms),
+                self.around.by_state,
+                stop_ms,
+                on_edges,
+                directed,
+                self.around.is_leaving,
+                most_ms(means.walking_time),
+                limit_ms,
+            )
         return found
 
-    @contextlib.contextmanager
-    def _arrivals(self, around: Walks, stop_ms: Int32Array, limit_ms: int) -> Iterator[Int64Array]:
-        """Lend the keys of `spread_out`."""
-        if self.by_state:
-            keys = np.empty(around.n_states, np.int64)
-            walks.gather(stop_ms, limit_ms, around.by_state, keys)
-            yield keys
-        else:
-            with spread_out(self.query, stop_ms, around) as (keys, _):
-                yield keys
+    def _arrivals(self, around: Walks, stop_ms: Int32Array, limit_ms: int) -> Int64Array:
+        """Return what `arrivals_on_foot` does."""
+        if not self.by_state:
+            return arrivals_on_foot(self.query, stop_ms, around)
+        keys = np.empty(around.n_states, np.int64)
+        walks.gather(stop_ms, limit_ms, around.by_state, keys)
+        return keys
 
     def read_all(self, stop_ms: Int32Array) -> Int32Array:
         return np.stack([self.read(row) for row in stop_ms])

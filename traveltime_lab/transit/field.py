@@ -7,7 +7,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,6 +56,8 @@ from traveltime_lab.transit.walks import Walks
 
 #: Least number of links for which several threads are faster than one (measured in Porto Alegre).
 _MANY_LINKS = 500_000
+#: Number of walks from stops for each state up to which the states are listed that they reach (assumed).
+_FEW_LINKS = 4
 #: Walks that reach more than this fraction (1 / n) of the states are read along all edges (assumed, as for searches).
 _MUCH = 8
 
@@ -446,8 +448,13 @@ def _walked(query: TransitQuery, stops: LinkedStops, stop_ms: Int32Array, around
     on_edges = stops.side(is_leaving=around.is_leaving).on_edges
     ports = graph.exit_ports() if query.is_arrival else graph.entry_ports()
     rows = EdgeNumbers(graph.topology)
-    with spread_out(query, stop_ms, around, settings.threads) as (keys, states):
-        if states.size > graph.topology.n_states // _MUCH:
+    n_links = np.cumsum(np.where(stop_ms <= most_ms(query.limit), np.diff(around.by_stop.indptr), 0))
+    n_all = int(n_links[-1:].sum())
+    lists = n_all <= _FEW_LINKS * graph.topology.n_states
+    is_many = n_all >= _MANY_LINKS and not lists
+    borders = np.searchsorted(n_links, np.linspace(0, n_all, settings.threads + 1)[1:-1]).tolist() if is_many else ()
+    with spread_out(query, stop_ms, around, borders, lists=lists) as (keys, states):
+        if not lists or states.size > graph.topology.n_states // _MUCH:
             edges = np.arange(graph.topology.n_edges, dtype=np.int32)
         else:
             edges = transit_surface.edges_at(
@@ -477,11 +484,13 @@ def _walked_by_departure(
     rows = EdgeNumbers(graph.topology)
     edges, _ = transit_surface.edges_within(quickest.edges, quickest.starts, most_ms(query.limit) + 1.0)
     rows.number(edges)
+    # Those of one departure are fewer.
+    lists = quickest.edges.size < graph.topology.n_edges
     starts = np.empty((edges.size, 5, len(times)), np.int32)
     on_edges = stops.side(is_leaving=around.is_leaving).on_edges
 
     def fill(moment: int) -> None:
-        with spread_out(query, times[moment], around) as (keys, _):
+        with spread_out(query, times[moment], around, lists=lists) as (keys, _):
             transit_surface.departure_starts(
                 edges, keys, ports, graph.directed.is_open, query.is_arrival, times[moment], on_edges, moment, starts
             )
@@ -490,9 +499,16 @@ def _walked_by_departure(
     return EgressByDeparture(np.ascontiguousarray(times.T), rows, starts)
 
 
+def arrivals_on_foot(query: TransitQuery, stop_ms: Int32Array, around: Walks) -> Int64Array:
+    """Return the keys of `spread_out`, in an array of its own."""
+    keys = np.full(around.n_states, NEVER_KEY)
+    stop_kernel.spread(stop_ms, 0, stop_ms.size, most_ms(query.limit), around.by_stop, keys, _NO_STATES)
+    return keys
+
+
 @contextlib.contextmanager
 def spread_out(
-    query: TransitQuery, stop_ms: Int32Array, around: Walks, n_parts: int = 1
+    query: TransitQuery, stop_ms: Int32Array, around: Walks, borders: Sequence[int] = (), *, lists: bool = False
 ) -> Iterator[tuple[Int64Array, Int32Array]]:
     """
     Lend the travel times of all states by transit and a walk, and the durations of these walks, as keys.
@@ -502,39 +518,36 @@ def spread_out(
     query : TransitQuery
     stop_ms : int32 array of shape (n_stops,)
     around : Walks
-    n_parts : int, default 1
-        Largest number of parts to compute in parallel; 1 if the caller runs in parallel already.
+    borders : sequence of int, optional
+        Stops that divide all into parts, which are computed in parallel; none if the caller runs in parallel already.
+    lists : bool, default False
+        Whether to list the states that are reached, which takes a fifth of the time more. Not with `borders`.
 
     Yields
     ------
     keys : int64 array of shape (n_states,)
         See `traveltime_lab.kernels.transit.walks.spread`.
     states : int32 array
-        States that are reached.
+        The states that are reached, if they are listed.
     """
     limit_ms, topology, by_stop = most_ms(query.limit), query.walking.topology, around.by_stop
-    ends = [0, stop_ms.size]
-    if n_parts > 1 and stop_ms.size:
-        n_links = np.cumsum(np.where(stop_ms <= limit_ms, np.diff(by_stop.indptr), 0))
-        if n_links[-1] >= _MANY_LINKS:
-            borders = np.searchsorted(n_links, np.linspace(0, n_links[-1], n_parts + 1)[1:-1])
-            ends = [0, *borders.tolist(), stop_ms.size]
+    ends = [0, *borders, stop_ms.size]
     with contextlib.ExitStack() as lent:
         spaces = [lent.enter_context(key_space(topology)) for _ in ends[1:]]
 
         def spread(space: KeySpace, first: int, last: int) -> Int32Array:
-            n = stop_kernel.spread(stop_ms, first, last, limit_ms, by_stop, space.keys, space.states)
-            return space.states[:n]
+            states = space.states if lists else _NO_STATES
+            n = stop_kernel.spread(stop_ms, first, last, limit_ms, by_stop, space.keys, states)
+            return states[:n]
 
         parts = zip(spaces, itertools.pairwise(ends), strict=True)
-        reached = side_by_side([functools.partial(spread, space, *part) for space, part in parts])
-        (first, *others), (states, *others_states) = spaces, reached
-        for other, other_states in zip(others, others_states, strict=True):
-            before = first.keys[other_states]
-            more = other_states[before == NEVER_KEY]
-            first.states[states.size : states.size + more.size] = more
-            states = first.states[: states.size + more.size]
-            first.keys[other_states] = np.minimum(before, other.keys[other_states])
-            other.clear(other_states)
+        states, *_ = side_by_side([functools.partial(spread, space, *part) for space, part in parts])
+        first, *others = spaces
+        for other in others:
+            np.minimum(first.keys, other.keys, out=first.keys)
+            other.clear()
         yield first.keys, states
-        first.clear(states)
+        first.clear(states if lists else None)
+
+
+_NO_STATES = np.empty(0, np.int32)

@@ -129,7 +129,8 @@ def edge_starts(edges, state_keys, ports, directed, is_backward, stop_ms, on_edg
     """
     traversal, is_open = directed
     for row in range(edges.size):
-        e = edges[row]
+        # As a wide number: with a narrow one, the compiler counts references to arrays for each row.
+        e = np.int64(edges[row])
         for side in range(2):
             d = 2 * e + (1 - side if is_backward else side)
             least = _least_key(d, state_keys, ports, is_open)
@@ -145,7 +146,7 @@ def box_of(edges, starts, edge_boxes, limit_ms):
     boxes, is_land = edge_boxes
     west, south, east, north = np.inf, np.inf, -np.inf, -np.inf
     for row in range(edges.size):
-        e = edges[row]
+        e = np.int64(edges[row])
         if min(starts[row, 0], starts[row, 3], starts[row, 4]) <= limit_ms and is_land[e]:
             box = boxes[e]
             west, south = min(west, box[0]), min(south, box[1])
@@ -273,7 +274,7 @@ def departure_starts(edges, state_keys, ports, is_open, is_backward, stop_ms, on
         edge, connector included.
     """
     for row in range(edges.size):
-        e = edges[row]
+        e = np.int64(edges[row])
         for side in range(2):
             least = _least_key(2 * e + (1 - side if is_backward else side), state_keys, ports, is_open)
             starts[row, 2 * side, moment] = NEVER if least == NEVER_KEY else np.int32(least >> TIME_SHIFT)

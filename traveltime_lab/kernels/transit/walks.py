@@ -370,7 +370,7 @@ def labels_of_links(point_of, stop_of, positions, reads, around, lengths, on_edg
 @kernel
 def spread(times_ms, first, last, limit_ms, around, keys, reached):
     """
-    Lower the keys of states to the earliest time at which a walk from a stop reaches them, and list these states.
+    Lower the keys of states to the earliest time at which a walk from a stop reaches them, and maybe list these states.
 
     Parameters
     ----------
@@ -385,8 +385,8 @@ def spread(times_ms, first, last, limit_ms, around, keys, reached):
     keys : int64 array of shape (n_states,)
         Lowered in place. A key holds the travel time in the upper 32 bits and the duration of the walk in the lower 32
         bits, so that among equal times the shortest walk wins; `NEVER_KEY` where no walk leads.
-    reached : int32 array of shape (n_states,)
-        Overwritten with the states whose keys were `NEVER_KEY` before.
+    reached : int32 array of shape (n_states,) or (0,)
+        Overwritten with the states whose keys were `NEVER_KEY` before, unless it is empty.
 
     Returns
     -------
@@ -394,7 +394,7 @@ def spread(times_ms, first, last, limit_ms, around, keys, reached):
         Number of these states.
     """
     indptr, states, walk_ms = around
-    n = 0
+    lists, n = reached.size > 0, 0
     for stop in range(first, last):
         start = np.int64(times_ms[stop])
         if start > limit_ms:
@@ -404,7 +404,7 @@ def spread(times_ms, first, last, limit_ms, around, keys, reached):
             if start + walk > limit_ms:
                 break
             key, before = ((start + walk) << TIME_SHIFT) | walk, keys[states[k]]
-            if before == NEVER_KEY:
+            if lists and before == NEVER_KEY:
                 reached[n] = states[k]
                 n += 1
             keys[states[k]] = min(before, key)
