@@ -25,10 +25,9 @@ from traveltime_lab._arrays import (
     take_rows,
 )
 from traveltime_lab.errors import DataError
-from traveltime_lab.kernels.raster.transit_surface import EdgesOfStops
 from traveltime_lab.kernels.records import Ports, StopLinks
 from traveltime_lab.kernels.transit import walks as kernel
-from traveltime_lab.kernels.transit.walks import StatesAround, StopsOnEdges
+from traveltime_lab.kernels.transit.walks import EdgesOfStops, StatesAround, StopsOnEdges
 from traveltime_lab.kernels.unreached import UNREACHED
 from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.modes.transportation import Transportation

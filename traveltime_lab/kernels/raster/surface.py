@@ -56,10 +56,6 @@ class EdgeBoxes(NamedTuple):
     boxes: np.ndarray  # float64 (n_edges, 4), m: west, south, east, north in local metres
     is_land: np.ndarray  # bool (n_edges,), edges that extend a bounding box of several, in contrast to ferries
 
-    def of(self, edges: slice) -> EdgeBoxes:
-        """Return the boxes of consecutive edges."""
-        return EdgeBoxes(self.boxes[edges], self.is_land[edges])
-
 
 @kernel
 def edge_rows(start, traversal, unit, is_backward, edge_boxes, limit, own_edges, rows):

@@ -30,13 +30,6 @@ class Rides(NamedTuple):
     stop_ms: np.ndarray  # int32 (n_stops,), travel time at each stop, `NEVER` if it was not reached
 
 
-class EdgesOfStops(NamedTuple):
-    """CSR by stop of the edges that it has a position on: the transpose of `StopsOnEdges`."""
-
-    indptr: np.ndarray  # int32 (n_stops + 1,)
-    edges: np.ndarray  # int32
-
-
 @kernel
 def _least_key(d, state_keys, ports, is_open):
     """Return the least key at the start of a directed edge (backwards: at its end); see `edge_starts`."""
