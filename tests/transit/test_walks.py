@@ -18,7 +18,7 @@ from tests.support.worlds import at, tables, with_slopes
 from traveltime_lab.kernels.transit import walks as kernel
 from traveltime_lab.kernels.unreached import NEVER, NEVER_KEY
 from traveltime_lab.rounding import most_ms
-from traveltime_lab.transit import field, stop_links
+from traveltime_lab.transit import egress_on_foot, stop_links
 from traveltime_lab.transit.layer import TransitLayer
 from traveltime_lab.transit.stop_links import LinkedStops
 from traveltime_lab.transit.walks import Walks
@@ -146,9 +146,9 @@ def test_areas_do_not_depend_on_how_streets_are_read(
     areas = []
     # Walks from few stops, of which few or many states are reached, and from many, in two parts or in one.
     for few, much, many in ((10**9, 1, 0), (10**9, 10**9, 0), (0, 1, 0), (0, 1, 10**9)):
-        monkeypatch.setattr(field, "_FEW_LINKS", few)
-        monkeypatch.setattr(field, "_MUCH", much)
-        monkeypatch.setattr(field, "_MANY_LINKS", many)
+        monkeypatch.setattr(egress_on_foot, "_FEW_LINKS", few)
+        monkeypatch.setattr(egress_on_foot, "_MUCH", much)
+        monkeypatch.setattr(egress_on_foot, "_MANY_LINKS", many)
         areas.append(
             [
                 tl.time_map(network, here, travel_time=limit_s, **BUS, **how, **more).geometry.iloc[0]

@@ -19,7 +19,8 @@ from traveltime_lab.runtime.forks import cached_property
 from traveltime_lab.streets import links as travel_times
 from traveltime_lab.streets.snapping import Snaps
 from traveltime_lab.transit import stop_links
-from traveltime_lab.transit.field import arrivals_on_foot, driven
+from traveltime_lab.transit.egress_on_foot import arrivals_on_foot
+from traveltime_lab.transit.field import driven
 from traveltime_lab.transit.query import TransitQuery
 from traveltime_lab.transit.stop_links import FEW, LinkedStops
 from traveltime_lab.transit.stop_reach import StopReach

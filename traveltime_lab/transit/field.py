@@ -4,35 +4,30 @@ Compute the field of travel times by transit: along all streets around the stops
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from traveltime_lab._arrays import Float32Array, FloatArray, Int32Array, Int64Array
-from traveltime_lab.kernels.raster import transit_surface
+from traveltime_lab.kernels.raster import transit_edges, transit_surface
 from traveltime_lab.kernels.raster.surface import Window
 from traveltime_lab.kernels.street import reading
 from traveltime_lab.kernels.transit import drives
-from traveltime_lab.kernels.transit import walks as stop_kernel
 from traveltime_lab.kernels.transit.range_raptor import nearest_rank
 from traveltime_lab.kernels.transit.walks import StopsOnEdges
-from traveltime_lab.kernels.unreached import NEVER, NEVER_KEY, UNREACHED
+from traveltime_lab.kernels.unreached import NEVER, UNREACHED
 from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.rounding import most_ms, most_s
 from traveltime_lab.runtime.shared import shared
-from traveltime_lab.runtime.threads import even_slices, side_by_side
-from traveltime_lab.settings import settings
+from traveltime_lab.runtime.threads import side_by_side
 from traveltime_lab.streets import labels as label_parts
-from traveltime_lab.streets.field import RowField, ports_of_states, row_field
+from traveltime_lab.streets.field import RowField, row_field
 from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.streets.snapping import Snaps
-from traveltime_lab.streets.workspaces import EdgeNumbers, KeySpace, key_space
 from traveltime_lab.surfaces.field import (
     CellReader,
     CellReading,
@@ -49,62 +44,17 @@ from traveltime_lab.surfaces.field import (
 from traveltime_lab.surfaces.islands import with_island
 from traveltime_lab.surfaces.tiles import Tile
 from traveltime_lab.transit import stop_links
+from traveltime_lab.transit.egress_on_foot import (
+    EgressByDeparture,
+    EgressOnFoot,
+    road_rows,
+    walked,
+    walked_by_departure,
+)
 from traveltime_lab.transit.query import TransitQuery
 from traveltime_lab.transit.stop_links import LinkedStops
 from traveltime_lab.transit.together import Together
 from traveltime_lab.transit.walks import Walks
-
-#: Least number of links for which several threads are faster than one (measured in Porto Alegre).
-_MANY_LINKS = 500_000
-#: Number of walks from stops for each state up to which the states are listed that they reach (assumed).
-_FEW_LINKS = 4
-#: Walks that reach more than this fraction (1 / n) of the states are read along all edges (assumed, as for searches).
-_MUCH = 8
-
-
-@dataclass(frozen=True)
-class EgressOnFoot:
-    """
-    Travel times of one departure along edges: by transit and a walk from the last stop.
-
-    Attributes
-    ----------
-    stop_ms : int32 array of shape (n_stops,), ms
-        Travel time to each stop (backwards: from there), `NEVER` if there is no journey.
-    rows : EdgeNumbers
-        The edges that are reached within the limit, and maybe others.
-    starts : int32 array of shape (n_rows, 8), ms
-        Travel times at both ends of these edges; see `traveltime_lab.kernels.raster.transit_surface.edge_starts`.
-    """
-
-    stop_ms: Int32Array
-    rows: EdgeNumbers
-    starts: Int32Array
-
-    @property
-    def edges(self) -> Int32Array:
-        """The edges of `rows`, ascending."""
-        assert self.rows.edges is not None
-        return self.rows.edges
-
-
-@dataclass(frozen=True)
-class EgressByDeparture:
-    """
-    Travel times of many departures along the edges that the best of them reaches within the limit, as `EgressOnFoot`.
-
-    Attributes
-    ----------
-    stop_ms : int32 array of shape (n_stops, n_departures), ms
-    rows : EdgeNumbers
-        The edges.
-    starts : int32 array of shape (n_rows, 5, n_departures), ms
-        See `traveltime_lab.kernels.raster.transit_surface.departure_starts`.
-    """
-
-    stop_ms: Int32Array
-    rows: EdgeNumbers
-    starts: Int32Array
 
 
 @dataclass(frozen=True)
@@ -230,7 +180,7 @@ class TransitField:
         """Return values along roads; see `Field`."""
         walks = self.walked.road_values(streets, limit)
         if isinstance(self.quickest, EgressOnFoot):
-            by_transit = RoadValues(_road_rows(self.quickest.starts), edges=self.quickest.edges)
+            by_transit = RoadValues(road_rows(self.quickest.starts), edges=self.quickest.edges)
         else:
             by_transit = RoadValues(self._driven_rows(streets, limit)[0])
         return [*(each._replace(most=self.direct_s) for each in walks), by_transit]
@@ -239,7 +189,7 @@ class TransitField:
         """Return the bounding box of the edges that transit reaches."""
         if isinstance(self.quickest, AccessByVehicle):
             return self._driven_rows(streets, limit)[1]
-        west, south, east, north = transit_surface.box_of(
+        west, south, east, north = transit_edges.box_of(
             self.quickest.edges, self.quickest.starts, edge_boxes(streets), limit * 1000.0
         )
         return np.array([west, south, east, north])
@@ -247,7 +197,7 @@ class TransitField:
     def _reached(self, streets: StreetLayer, limit: float) -> tuple[Int32Array, FloatArray]:
         """Return the edges that transit reaches, and the least value on each in seconds."""
         if isinstance(self.quickest, EgressOnFoot):
-            edges, least_ms = transit_surface.edges_within(self.quickest.edges, self.quickest.starts, limit * 1000.0)
+            edges, least_ms = transit_edges.edges_within(self.quickest.edges, self.quickest.starts, limit * 1000.0)
             return edges, least_ms / 1000.0
         rows = self._driven_rows(streets, limit)[0]
         least = np.minimum(rows[:, 0], rows[:, 2]).astype(np.float64)
@@ -363,9 +313,9 @@ def transit_field(
         if query.percents:
             departures = tuple(side_by_side([functools.partial(driven, query, stops, row) for row in times]))
     else:
-        quickest = _walked(query, stops, times.min(axis=0), around)
+        quickest = walked(query, stops, times.min(axis=0), around)
         if query.percents:
-            departures = _walked_by_departure(query, stops, times, around, quickest)
+            departures = walked_by_departure(query, stops, times, around, quickest)
     return TransitField(
         graph=graph,
         is_backward=is_arrival,
@@ -426,128 +376,3 @@ def driven(query: TransitQuery, stops: LinkedStops, stop_ms: Int32Array) -> Acce
     arcs, entries = stops.graph.arcs(is_backward=True), stops.ports(is_entry=True)
     budget_ms, limit_ms = most_ms(query.transportation.access_time), most_ms(query.limit)
     return AccessByVehicle(stop_ms, drives.drives_to_stops(arcs, stop_ms, entries, budget_ms, limit_ms))
-
-
-def _road_rows(starts: Int32Array) -> Float32Array:
-    """
-    Return the values along edges of walks from stops, as `traveltime_lab.kernels.raster.surface.edge_rows` has them.
-
-    The budget of walks is only checked at the ends of edges.
-    """
-    rows = np.empty((len(starts), 4), np.float32)
-    for column in (0, 2):
-        ms, along_ms = starts[:, 2 * column], starts[:, 2 * column + 2]
-        rows[:, column] = np.where(ms < NEVER, ms / 1000.0, np.inf)
-        rows[:, column + 1] = np.where(ms < NEVER, along_ms / 1000.0, 0.0)
-    return rows
-
-
-def _walked(query: TransitQuery, stops: LinkedStops, stop_ms: Int32Array, around: Walks) -> EgressOnFoot:
-    """Return the travel times of walking from the stops, given the travel times to the stops; see `spread_out`."""
-    graph = query.walking
-    on_edges = stops.side(is_leaving=around.is_leaving).on_edges
-    ports = graph.exit_ports() if query.is_arrival else graph.entry_ports()
-    rows = EdgeNumbers(graph.topology)
-    n_links = np.cumsum(np.where(stop_ms <= most_ms(query.limit), np.diff(around.by_stop.indptr), 0))
-    n_all = int(n_links[-1:].sum())
-    lists = n_all <= _FEW_LINKS * graph.topology.n_states
-    is_many = n_all >= _MANY_LINKS and not lists
-    borders = np.searchsorted(n_links, np.linspace(0, n_all, settings.threads + 1)[1:-1]).tolist() if is_many else ()
-    with spread_out(query, stop_ms, around, borders, lists=lists) as (keys, states):
-        if not lists or states.size > graph.topology.n_states // _MUCH:
-            edges = np.arange(graph.topology.n_edges, dtype=np.int32)
-        else:
-            edges = transit_surface.edges_at(
-                states, ports_of_states(graph, is_backward=query.is_arrival), stop_ms, most_ms(query.limit),
-                stop_links.edges_of_stops(query.layer, stops, is_leaving=around.is_leaving), rows.values,
-            )  # fmt: skip
-            # Cells that are near each other are on edges that are near each other in memory.
-            edges.sort()
-        rows.number(edges)
-        starts = np.empty((edges.size, 8), np.int32)
-
-        def fill(part: slice) -> None:
-            transit_surface.edge_starts(
-                edges[part], keys, ports, graph.directed, query.is_arrival, stop_ms, on_edges, starts[part]
-            )
-
-        side_by_side([functools.partial(fill, part) for part in even_slices(edges.size)])
-    return EgressOnFoot(stop_ms, rows, starts)
-
-
-def _walked_by_departure(
-    query: TransitQuery, stops: LinkedStops, times: Int32Array, around: Walks, quickest: EgressOnFoot
-) -> EgressByDeparture:
-    """Return the travel times of walking from the stops for each row of travel times to the stops."""
-    graph = query.walking
-    ports = graph.exit_ports() if query.is_arrival else graph.entry_ports()
-    rows = EdgeNumbers(graph.topology)
-    edges, _ = transit_surface.edges_within(quickest.edges, quickest.starts, most_ms(query.limit) + 1.0)
-    rows.number(edges)
-    # Those of one departure are fewer.
-    lists = quickest.edges.size < graph.topology.n_edges
-    starts = np.empty((edges.size, 5, len(times)), np.int32)
-    on_edges = stops.side(is_leaving=around.is_leaving).on_edges
-
-    def fill(moment: int) -> None:
-        with spread_out(query, times[moment], around, lists=lists) as (keys, _):
-            transit_surface.departure_starts(
-                edges, keys, ports, graph.directed.is_open, query.is_arrival, times[moment], on_edges, moment, starts
-            )
-
-    side_by_side([functools.partial(fill, moment) for moment in range(len(times))])
-    return EgressByDeparture(np.ascontiguousarray(times.T), rows, starts)
-
-
-def arrivals_on_foot(query: TransitQuery, stop_ms: Int32Array, around: Walks) -> Int64Array:
-    """Return the keys of `spread_out`, in an array of its own."""
-    keys = np.full(around.n_states, NEVER_KEY)
-    stop_kernel.spread(stop_ms, 0, stop_ms.size, most_ms(query.limit), around.by_stop, keys, _NO_STATES)
-    return keys
-
-
-@contextlib.contextmanager
-def spread_out(
-    query: TransitQuery, stop_ms: Int32Array, around: Walks, borders: Sequence[int] = (), *, lists: bool = False
-) -> Iterator[tuple[Int64Array, Int32Array]]:
-    """
-    Lend the travel times of all states by transit and a walk, and the durations of these walks, as keys.
-
-    Parameters
-    ----------
-    query : TransitQuery
-    stop_ms : int32 array of shape (n_stops,)
-    around : Walks
-    borders : sequence of int, optional
-        Stops that divide all into parts, which are computed in parallel; none if the caller runs in parallel already.
-    lists : bool, default False
-        Whether to list the states that are reached, which takes a fifth of the time more. Not with `borders`.
-
-    Yields
-    ------
-    keys : int64 array of shape (n_states,)
-        See `traveltime_lab.kernels.transit.walks.spread`.
-    states : int32 array
-        The states that are reached, if they are listed.
-    """
-    limit_ms, topology, by_stop = most_ms(query.limit), query.walking.topology, around.by_stop
-    ends = [0, *borders, stop_ms.size]
-    with contextlib.ExitStack() as lent:
-        spaces = [lent.enter_context(key_space(topology)) for _ in ends[1:]]
-
-        def spread(space: KeySpace, first: int, last: int) -> Int32Array:
-            states = space.states if lists else _NO_STATES
-            n = stop_kernel.spread(stop_ms, first, last, limit_ms, by_stop, space.keys, states)
-            return states[:n]
-
-        parts = zip(spaces, itertools.pairwise(ends), strict=True)
-        states, *_ = side_by_side([functools.partial(spread, space, *part) for space, part in parts])
-        first, *others = spaces
-        for other in others:
-            np.minimum(first.keys, other.keys, out=first.keys)
-            other.clear()
-        yield first.keys, states
-        first.clear(states if lists else None)
-
-
-_NO_STATES = np.empty(0, np.int32)
