@@ -33,8 +33,7 @@ from traveltime_lab.settings import settings as process
 from traveltime_lab.streets.paths import without_repeats
 from traveltime_lab.streets.snapping import metres_to_streets, snap_index
 from traveltime_lab.surfaces import raster
-from traveltime_lab.transit import egress_side, ride_lengths
-from traveltime_lab.transit import field as transit_fields
+from traveltime_lab.transit import egress_on_foot, egress_side, ride_lengths
 from traveltime_lab.transit.route_types import VEHICLE_WORDS
 from traveltime_lab.transit.stop_links import FEW, linked_stops
 
@@ -439,7 +438,8 @@ def test_walks_of_large_cities_are_spread_in_parts(tmp_path: Path, name: str) ->
     places = at((0, 600), (900, 600), (1500, 600), (900, 1500))
     whole = tl.time_map(network, places, **how)
     with pytest.MonkeyPatch.context() as patch, process.override(threads=2):
-        patch.setattr(transit_fields, "_MANY_LINKS", 0)
+        patch.setattr(egress_on_foot, "_FEW_LINKS", 0)
+        patch.setattr(egress_on_foot, "_MANY_LINKS", 0)
         parts = [tl.time_map(network, places.iloc[[i]], **how) for i in range(len(places))]
     assert whole.geometry.geom_equals_exact(pd.concat(parts).geometry, 0.0).all()
 

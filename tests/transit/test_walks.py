@@ -18,6 +18,7 @@ from tests.support.worlds import at, tables, with_slopes
 from traveltime_lab.kernels.transit import walks as kernel
 from traveltime_lab.kernels.unreached import NEVER, NEVER_KEY
 from traveltime_lab.rounding import most_ms
+from traveltime_lab.settings import settings as process
 from traveltime_lab.transit import egress_on_foot, stop_links
 from traveltime_lab.transit.layer import TransitLayer
 from traveltime_lab.transit.stop_links import LinkedStops
@@ -149,11 +150,12 @@ def test_areas_do_not_depend_on_how_streets_are_read(
         monkeypatch.setattr(egress_on_foot, "_FEW_LINKS", few)
         monkeypatch.setattr(egress_on_foot, "_MUCH", much)
         monkeypatch.setattr(egress_on_foot, "_MANY_LINKS", many)
-        areas.append(
-            [
-                tl.time_map(network, here, travel_time=limit_s, **BUS, **how, **more).geometry.iloc[0]
-                for more in ({}, {"window": 600, "percentile": 40}, {"render_mode": "road_buffering"})
-            ]
-        )
+        with process.override(threads=2):
+            areas.append(
+                [
+                    tl.time_map(network, here, travel_time=limit_s, **BUS, **how, **more).geometry.iloc[0]
+                    for more in ({}, {"window": 600, "percentile": 40}, {"render_mode": "road_buffering"})
+                ]
+            )
     assert not any(area.is_empty for area in areas[0])
     assert [[area.wkb for area in row] for row in areas] == [[area.wkb for area in areas[0]]] * 4
