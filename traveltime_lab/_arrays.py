@@ -63,8 +63,9 @@ def within_rows(lengths: AnyArray) -> Int64Array:
 
 def chosen_rows(indptr: AnyArray, chosen: AnyArray) -> tuple[Int64Array, Int64Array]:
     """Return the index pointer of chosen rows, and the positions of their values, one row after the other."""
-    lengths = np.diff(indptr)[chosen]
-    at = np.repeat(np.asarray(indptr)[:-1][chosen], lengths) + within_rows(lengths)
+    begins, ends = np.asarray(indptr)[:-1][chosen], np.asarray(indptr)[1:][chosen]
+    lengths = ends - begins
+    at = np.repeat(begins, lengths) + within_rows(lengths)
     return indptr_of(lengths), at.astype(np.int64)
 
 

@@ -202,8 +202,6 @@ def _transit_tables(network: Network) -> None:
 
 
 def _transit_areas(network: Network) -> None:
-    # Where few streets are reached, the others are not read.
-    time_map(network, _HERE, travel_time=300, transportation=_TRANSIT_MODES[0], **_MOMENTS[0])
     for mode in _TRANSIT_MODES:
         for moment in _MOMENTS:
             how: dict[str, Any] = {"travel_time": 1500, "transportation": mode, **moment}

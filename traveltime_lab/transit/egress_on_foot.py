@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from traveltime_lab._arrays import Float32Array, Int32Array, Int64Array
+from traveltime_lab._arrays import Float32Array, Int32Array, Int64Array, chosen_rows, unique_values
 from traveltime_lab.kernels.raster import transit_edges
 from traveltime_lab.kernels.transit import walks as stop_kernel
 from traveltime_lab.kernels.unreached import NEVER, NEVER_KEY
@@ -28,10 +28,9 @@ from traveltime_lab.transit.walks import Walks
 
 #: Least number of links for which several threads are faster than one (measured in Porto Alegre).
 _MANY_LINKS = 500_000
-#: Number of walks from stops for each state up to which the states are listed that they reach (assumed).
-_FEW_LINKS = 4
-#: Walks that reach more than this fraction (1 / n) of the states are read along all edges (assumed, as for searches).
-_MUCH = 8
+#: Number of walks from stops for each state up to which the states that they reach are listed. Walks overlap, so that
+#: few of the states are reached then (assumed).
+_FEW_LINKS = 1
 _NO_STATES = np.empty(0, np.int32)
 
 
@@ -106,15 +105,15 @@ def walked(query: TransitQuery, stops: LinkedStops, stop_ms: Int32Array, around:
     is_many = n_all >= _MANY_LINKS and not lists
     borders = np.searchsorted(n_links, np.linspace(0, n_all, settings.threads + 1)[1:-1]).tolist() if is_many else ()
     with spread_out(query, stop_ms, around, borders, lists=lists) as (keys, states):
-        if not lists or states.size > graph.topology.n_states // _MUCH:
-            edges = np.arange(graph.topology.n_edges, dtype=np.int32)
+        if lists:
+            of_states = ports_of_states(graph, is_backward=query.is_arrival)
+            of_stops = stop_links.edges_of_stops(query.layer, stops, is_leaving=around.is_leaving)
+            near = np.flatnonzero(stop_ms <= most_ms(query.limit))
+            _, at = chosen_rows(of_states.indptr, states)
+            _, at_stops = chosen_rows(of_stops.indptr, near)
+            edges = unique_values(np.concatenate([of_states.directed[at] >> 1, of_stops.edges[at_stops]]))
         else:
-            edges = transit_edges.edges_at(
-                states, ports_of_states(graph, is_backward=query.is_arrival), stop_ms, most_ms(query.limit),
-                stop_links.edges_of_stops(query.layer, stops, is_leaving=around.is_leaving), rows.values,
-            )  # fmt: skip
-            # Cells that are near each other are on edges that are near each other in memory.
-            edges.sort()
+            edges = np.arange(graph.topology.n_edges, dtype=np.int32)
         rows.number(edges)
         starts = np.empty((edges.size, 8), np.int32)
 
@@ -136,7 +135,7 @@ def walked_by_departure(
     rows = EdgeNumbers(graph.topology)
     edges, _ = transit_edges.edges_within(quickest.edges, quickest.starts, most_ms(query.limit) + 1.0)
     rows.number(edges)
-    # Those of one departure are fewer.
+    # Each departure reaches no more states than the best of them.
     lists = quickest.edges.size < graph.topology.n_edges
     starts = np.empty((edges.size, 5, len(times)), np.int32)
     on_edges = stops.side(is_leaving=around.is_leaving).on_edges

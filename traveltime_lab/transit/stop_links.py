@@ -27,7 +27,7 @@ from traveltime_lab._arrays import (
 from traveltime_lab.errors import DataError
 from traveltime_lab.kernels.records import Ports, StopLinks
 from traveltime_lab.kernels.transit import walks as kernel
-from traveltime_lab.kernels.transit.walks import EdgesOfStops, StatesAround, StopsOnEdges
+from traveltime_lab.kernels.transit.walks import StatesAround, StopsOnEdges
 from traveltime_lab.kernels.unreached import UNREACHED
 from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.modes.transportation import Transportation
@@ -74,7 +74,7 @@ TRANSFERS = Derived["tuple[_LinksKey, int]", Transfers]("changes", kept=4)
 #: Stops that are linked by the entrances of stations, in both directions.
 _BY_ENTRANCES = Derived["_LinksKey", "tuple[StopSide, StopSide]"]("stops by entrances", kept=8)
 #: Edges of stops, by links and direction.
-_EDGES = Derived["tuple[_LinksKey, bool]", EdgesOfStops]("edges of stops", kept=8)
+_EDGES = Derived["tuple[_LinksKey, bool]", "EdgesOfStops"]("edges of stops", kept=8)
 
 
 def share_stops(layer: TransitLayer, other: TransitLayer) -> None:
@@ -92,6 +92,13 @@ def share_stops(layer: TransitLayer, other: TransitLayer) -> None:
     ):
         layer.identity = other.identity
         layer.memo.share(other.memo, (STOPS, OWN_STOPS, _BY_ENTRANCES, _EDGES, WALKS, TRANSFERS))
+
+
+class EdgesOfStops(NamedTuple):
+    """CSR by stop of the edges on which it has a position: the transpose of `StopsOnEdges`."""
+
+    indptr: Int32Array
+    edges: Int32Array
 
 
 class StopSide(NamedTuple):

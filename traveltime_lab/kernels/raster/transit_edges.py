@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
-from traveltime_lab.kernels.street.road import TIME_SHIFT, _grow
+from traveltime_lab.kernels.street.road import TIME_SHIFT
 from traveltime_lab.kernels.transit.walks import WALK_MASK
 from traveltime_lab.kernels.unreached import NEVER, NEVER_KEY
 
@@ -36,49 +36,6 @@ def _least_at_stops(e, stop_ms, on_edges):
 
 
 @kernel
-def edges_at(states, of_states, stop_ms, limit_ms, of_stops, is_listed):
-    """
-    List the edges that have a port at one of some states, or a stop that is reached within a limit.
-
-    Parameters
-    ----------
-    states : int32 array
-    of_states : PortsOfStates
-    stop_ms : int32 array of shape (n_stops,)
-    limit_ms : int
-    of_stops : EdgesOfStops
-    is_listed : int32 array of shape (n_edges,)
-        -1; becomes 0 for the edges that are listed.
-
-    Returns
-    -------
-    int32 array
-        The edges, each once.
-    """
-    edges, n = np.empty(2 * states.size + 64, np.int32), 0
-    for state in states:
-        for k in range(of_states.indptr[state], of_states.indptr[state + 1]):
-            edge = of_states.directed[k] >> 1
-            if is_listed[edge] < 0:
-                is_listed[edge] = 0
-                if n == edges.size:
-                    edges = _grow(edges)
-                edges[n] = edge
-                n += 1
-    for stop in range(stop_ms.size):
-        if stop_ms[stop] <= limit_ms:
-            for k in range(of_stops.indptr[stop], of_stops.indptr[stop + 1]):
-                edge = of_stops.edges[k]
-                if is_listed[edge] < 0:
-                    is_listed[edge] = 0
-                    if n == edges.size:
-                        edges = _grow(edges)
-                    edges[n] = edge
-                    n += 1
-    return edges[:n].copy()
-
-
-@kernel
 def edge_starts(edges, state_keys, ports, directed, is_backward, stop_ms, on_edges, starts):
     """
     Prepare the numbers that `gather_rides` of `traveltime_lab.kernels.raster.transit_surface` reads for some edges.
@@ -104,7 +61,7 @@ def edge_starts(edges, state_keys, ports, directed, is_backward, stop_ms, on_edg
     """
     traversal, is_open = directed
     for row in range(edges.size):
-        # As a wide number: with a narrow one, the compiler counts references to arrays for each row.
+        # With a narrow number the loop takes twice as long (measured).
         e = np.int64(edges[row])
         for side in range(2):
             d = 2 * e + (1 - side if is_backward else side)
@@ -142,7 +99,7 @@ def edges_within(edges, starts, limit_ms):
 @kernel
 def departure_starts(edges, state_keys, ports, is_open, is_backward, stop_ms, on_edges, moment, starts):
     """
-    Prepare the numbers of one departure that `gather_departures` reads for some edges.
+    Prepare the numbers of one departure that `gather_departures` of the same module reads for some edges.
 
     Parameters
     ----------

@@ -42,13 +42,6 @@ class StopsOnEdges(NamedTuple):
     n_stops: int
 
 
-class EdgesOfStops(NamedTuple):
-    """CSR by stop of the edges that it has a position on: the transpose of `StopsOnEdges`."""
-
-    indptr: np.ndarray  # int32 (n_stops + 1,)
-    edges: np.ndarray  # int32
-
-
 @kernel
 def states_around(arcs, seeds, limit, shift, n_buckets):
     """
