@@ -24,6 +24,11 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 # Notebooks that run as tests compile, and their outputs are compared.
 os.environ.setdefault("TRAVELTIME_LAB_PROGRESS", "0")
 
+# nbval imports jsonschema, which builds a grammar of web addresses where this package is installed: a second of each
+# process of the tests, of which none checks addresses.
+sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
+pytest_plugins = ["nbval.plugin"]
+
 #: A process takes up to 1.5 GB.
 MOST_WORKERS = 4
 #: Files that take longest. They begin first, so that no process is left alone with one of them at the end.

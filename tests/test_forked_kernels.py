@@ -64,7 +64,7 @@ def own_path() -> str:
     ).stdout.strip()
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_kernels_are_alike(kernel: Any) -> None:
     _, client = kernel
     code = "import os, sys; print(os.getcwd(), os.environ['OWN'], os.environ['MPLBACKEND'], sys.argv[0])"

@@ -5,6 +5,8 @@ Functions take few arguments by position.
 import ast
 from pathlib import Path
 
+import pytest
+
 import traveltime_lab
 
 PACKAGE = Path(traveltime_lab.__file__).parent
@@ -22,6 +24,7 @@ def long_signatures(path: Path) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 def test_functions_outside_kernels_take_few_arguments_by_position() -> None:
     modules = [path for path in sorted(PACKAGE.rglob("*.py")) if "kernels" not in path.relative_to(PACKAGE).parts]
     assert [each for path in modules for each in long_signatures(path)] == []

@@ -105,7 +105,7 @@ def test_a_function_gets_what_is_documented(name: str, call: Callable[..., Any])
         assert totals[0] == CALLS[name][1] and len(done) >= 2
 
 
-@pytest.mark.parametrize("name", first_of(4, NAMES, mark=pytest.mark.slow))
+@pytest.mark.parametrize("name", first_of(4, NAMES, mark=pytest.mark.thorough))
 def test_true_shows_a_bar_and_false_nothing(
     name: str, call: Callable[..., Any], capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

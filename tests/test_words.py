@@ -107,6 +107,7 @@ def files() -> list[Path]:
     return sorted(path for path in found if path.suffix in (".py", ".md", ".ipynb") and "_build" not in path.parts)
 
 
+@pytest.mark.slow
 def test_words_are_those_of_the_field() -> None:
     known, wrong = files(), []
     rules = [(re.compile(rule, re.IGNORECASE), better) for rule, better in RULES.items()]

@@ -353,7 +353,7 @@ def test_warnings_and_the_date_are_lines_on_stderr(files: Path, capsys: pytest.C
     assert "traveltime-lab: warning: travel_time" in told and "traveltime-lab: weekday_morning is 2019-" in told
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_reader_that_has_enough(porto_alegre: Network, tmp_path: Path) -> None:
     porto_alegre.save(tmp_path / "city.network")
     given = [sys.executable, "-m", "traveltime_lab", "h3-cells", str(tmp_path / "city.network"), "-51.2224,-30.0304"]

@@ -29,6 +29,8 @@ from tests.support.osm_files import osm_xml
 from traveltime_lab import cli
 
 if TYPE_CHECKING:
+    from geopandas import GeoDataFrame
+
     from traveltime_lab.network.network import Network
 
 DOCS = ROOT / "docs"
@@ -75,23 +77,53 @@ BUS = {
 }
 
 
-@pytest.fixture
-def names(porto_alegre: Network, helsinki: Network, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """What the pages take for granted: a network, points, areas, an osmnx graph and files of a city."""
+@pytest.fixture(scope="module")
+def city(porto_alegre: Network, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the files of a city that the pages take for granted."""
     import osmium
-    import osmnx
     import rasterio
-    import requests
 
-    Path(tmp_path / "city.osm").write_bytes(BLOCK)
+    folder = tmp_path_factory.mktemp("city")
+    (folder / "city.osm").write_bytes(BLOCK)
     for name in ("city.osm.pbf", "country.osm.pbf", "north.osm.pbf", "south.osm.pbf"):
-        with osmium.SimpleWriter(str(tmp_path / name)) as writer:
-            for item in osmium.FileProcessor(str(tmp_path / "city.osm")):
+        with osmium.SimpleWriter(str(folder / name)) as writer:
+            for item in osmium.FileProcessor(str(folder / "city.osm")):
                 # A part of the same town, as a file is not given twice.
                 if item.is_node() or name != "south.osm.pbf":
                     writer.add(item)
     for name, kind in (("buses.zip", 3), ("metro.zip", 1)):
-        feed(tmp_path, name, **{**BUS, "routes": f"route_id,route_short_name,route_type\nR,1,{kind}"})
+        feed(folder, name, **{**BUS, "routes": f"route_id,route_short_name,route_type\nR,1,{kind}"})
+    west, south, east, north = porto_alegre.bounds
+    wide, high = (east - west) / 80, (north - south) / 80
+    place = rasterio.Affine(wide, 0, west - 10 * wide, 0, -high, north + 10 * high)
+    profile = {"driver": "GTiff", "width": 100, "height": 100, "count": 1, "dtype": "int16", "crs": "EPSG:4326"}
+    with rasterio.open(folder / "elevation.tif", "w", transform=place, **profile) as file:
+        file.write(np.add.outer(np.zeros(100), np.arange(100)).astype(np.int16), 1)
+    shutil.copyfile(folder / "elevation.tif", folder / "population.tif")
+    porto_alegre.save(folder / "city.network")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def around_two_places(porto_alegre: Network) -> GeoDataFrame:
+    """Areas that the pages take for granted."""
+    return tl.time_map(porto_alegre, tl.sample_points().iloc[:2], travel_time=600)
+
+
+@pytest.fixture
+def names(
+    porto_alegre: Network,
+    helsinki: Network,
+    city: Path,
+    around_two_places: GeoDataFrame,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> dict[str, Any]:
+    """What the pages take for granted: a network, points, areas, an osmnx graph and files of a city."""
+    import osmnx
+    import requests
+
+    shutil.copytree(city, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")
     networks = {None: porto_alegre, "porto_alegre": porto_alegre, "helsinki": helsinki}
@@ -100,18 +132,10 @@ def names(porto_alegre: Network, helsinki: Network, tmp_path: Path, monkeypatch:
     monkeypatch.setattr(osmnx, "graph_from_place", lambda *_arguments, **_options: graph)
     nodes, edges = osmnx.graph_to_gdfs(graph)
     places, zones = tl.sample_points(), tl.sample_points(kind="zones")
-    west, south, east, north = porto_alegre.bounds
-    wide, high = (east - west) / 80, (north - south) / 80
-    place = rasterio.Affine(wide, 0, west - 10 * wide, 0, -high, north + 10 * high)
-    profile = {"driver": "GTiff", "width": 100, "height": 100, "count": 1, "dtype": "int16", "crs": "EPSG:4326"}
-    with rasterio.open("elevation.tif", "w", transform=place, **profile) as file:
-        file.write(np.add.outer(np.zeros(100), np.arange(100)).astype(np.int16), 1)
-    shutil.copyfile("elevation.tif", "population.tif")
     found = {"places": places, "homes": places.iloc[:3], "work": places.iloc[3:6], "zones": zones}
     found["homes"] = found["homes"].assign(people=[50, 20, 30], income=[900, 400, 700], district=["a", "b", "a"])
     found["schools"] = places.iloc[4:].assign(pupils=100)
-    found["areas"] = tl.time_map(porto_alegre, places.iloc[:2], travel_time=600)
-    porto_alegre.save("city.network")
+    found["areas"] = around_two_places.copy()
     return {
         "tl": tl,
         "network": porto_alegre,
@@ -235,7 +259,7 @@ def test_cells_without_code_draw_nothing(code: str) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    first_of(2, sorted(gallery.NOTEBOOKS.glob("*.ipynb")), mark=pytest.mark.slow),
+    first_of(2, sorted(gallery.NOTEBOOKS.glob("*.ipynb")), mark=pytest.mark.thorough),
     ids=lambda path: path.stem,
 )
 def test_thumbnails_have_the_colours_of_the_picture(path: Path) -> None:
@@ -273,7 +297,7 @@ def test_remote_parts_of_a_page_are_found() -> None:
         assert offline.remote_parts(part), part
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_pictures_have_the_colours_of_the_original(helsinki: Network) -> None:
     """With a scale of 256 steps; most pixels keep their colour, bands and steps of the scale all of them."""
     cells = tl.h3_cells(helsinki, (24.9414, 60.1711), travel_time=900, resolution=10, transportation="walking")
@@ -340,7 +364,7 @@ def test_pictures_that_look_the_same() -> None:
     assert not looks.looks_the_same(png(), png(size=500))
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_cells_with_a_picture_have_to_draw(tmp_path: Path) -> None:
     """Also where MPLBACKEND is exported. A cell of a widget has to show one; its picture is a still."""
     from matplotlib.figure import Figure

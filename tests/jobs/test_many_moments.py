@@ -63,7 +63,7 @@ def test_areas(sample: tl.Network, tmp_path: Path) -> None:
         assert tl.replay(folder, sample, origins=places).is_same
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_jobs_warn_of_each_moment(sample: tl.Network, tmp_path: Path) -> None:
     places = tl.sample_points().iloc[:2]
     how = {**HOW, "transportation": "public_transport"}

@@ -137,7 +137,7 @@ def test_labels_that_no_column_holds(town: Network, tmp_path: Path, labels: Any)
     assert not (tmp_path / "m").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore:The inplace keyword")  # of dask, with pandas 3.1
 def test_pandas_dask_and_duckdb_read_the_same_rows(plain: Path) -> None:
     duckdb = pytest.importorskip("duckdb")

@@ -27,6 +27,7 @@ from hypothesis import strategies as st
 import traveltime_lab as tl
 from tests.jobs.test_matrix import Losing
 from tests.support import ROOT
+from tests.support.combinations import combined, first_of
 from tests.support.disk import size_limit
 from tests.support.feeds import feed
 from tests.support.large_jobs import HOW, Strange, checksums, manifest
@@ -162,9 +163,10 @@ def pool() -> Iterator[ProcessPoolExecutor]:
         yield made
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("how", ["threads", "processes", "strange", "lost"])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("how", "kind"),
+    combined(["threads", "processes", "strange", "lost"], KINDS, mark=pytest.mark.thorough, few=pytest.mark.slow),
+)
 @pytest.mark.filterwarnings("ignore:.*use of fork.*:DeprecationWarning")
 def test_any_executor_writes_the_same_bytes(
     kind: str, how: str, calls: dict[str, dict[str, Any]], plain: dict[str, dict[str, str]], tmp_path: Path,
@@ -247,10 +249,12 @@ def test_jobs_take_the_path_along_and_not_the_network(
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system has no signal that ends a process at once")
 @pytest.mark.parametrize(("kind", "at", "after"), [
-    ("regions", "network", 1), ("regions", "step", 2), ("scenarios", "network", 2), ("scenarios", "step", 3),
-    ("days", "network", 1),
+    pytest.param("regions", "network", 1, marks=pytest.mark.thorough),
+    pytest.param("regions", "step", 2, marks=pytest.mark.slow),
+    pytest.param("scenarios", "network", 2, marks=pytest.mark.thorough),
+    pytest.param("scenarios", "step", 3, marks=pytest.mark.thorough),
+    pytest.param("days", "network", 1, marks=pytest.mark.thorough),
 ])  # fmt: skip
-@pytest.mark.slow
 def test_a_process_that_was_killed(
     kind: str, at: str, after: int, calls: dict[str, dict[str, Any]], plain: dict[str, dict[str, str]], tmp_path: Path
 ) -> None:
@@ -295,7 +299,7 @@ def test_what_was_prepared_is_not_computed_again(
     assert n_found[0] > 6 and not any(n_found[1:])
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @given(
     st.lists(st.tuples(st.sets(st.sampled_from(sorted(SCENARIOS)), min_size=1), st.integers(0, 3)), max_size=4),
     st.sampled_from(sorted(SCENARIOS)),
@@ -469,7 +473,7 @@ def test_errors_that_nobody_expects_name_their_network_too(
     assert checksums(write(calls["scenarios"], tmp_path / "n")) == plain["scenarios"]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_errors_do_not_keep_networks_in_memory(
     calls: dict[str, dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -589,8 +593,7 @@ def copied(world: World, name: str, more: str = "") -> Path:
     return folder / name
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("which", OTHERS)
+@pytest.mark.parametrize("which", first_of(4, OTHERS, mark=pytest.mark.thorough, few=pytest.mark.slow))
 def test_other_arguments_are_refused(
     which: str, world: World, calls: dict[str, dict[str, Any]], plain: dict[str, dict[str, str]], tmp_path: Path
 ) -> None:
@@ -705,7 +708,7 @@ def test_the_command_writes_the_same_bytes(
     assert checksums(tmp_path / "n") == plain[kind]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore:.*use of fork.*:DeprecationWarning")
 def test_workers_of_the_command(
     command: dict[str, list[str]], plain: dict[str, dict[str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
@@ -726,7 +729,7 @@ def test_workers_of_the_command(
 
 
 @pytest.mark.skipif(HOW.get_start_method() != "fork", reason="no forks on this system")
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_signal_does_not_wait_for_networks_under_way(
     command: dict[str, list[str]], plain: dict[str, dict[str, str]], tmp_path: Path
 ) -> None:

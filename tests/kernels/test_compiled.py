@@ -128,7 +128,7 @@ print(low(Pair(1, 2)))
 """
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_changed_named_tuple_of_a_caller(copy: Path) -> None:
     (copy / "traveltime_lab" / "kernels" / "trial.py").write_text(TRIAL)
     assert answer(start(copy, TRIAL_CALLER.replace("FIELDS", "low: int; high: int"))) == ["1"]
@@ -144,7 +144,7 @@ def test_processes_that_compile_at_the_same_time(copy: Path) -> None:
     assert not list(copy.rglob("*.tmp"))
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_numba_cache_dir_is_honoured(copy: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.mktemp("kept")
     code = "from traveltime_lab.kernels.transit import stop_times; print(stop_times.distance_m(0.0, 0.0, 0.0, 0.0))"

@@ -176,7 +176,7 @@ class TestHelper:
             assert order[n:] == [line for line in reversed(lines) if not line.startswith(warm_up._LONGEST)]
         assert all(any(line.startswith(name) for line in warm_up.listed(["demo"])) for name in warm_up._LONGEST)
 
-    @pytest.mark.slow
+    @pytest.mark.thorough
     def test_it_begins_with_the_longest_and_stops_with_its_parent(self, tmp_path: Path) -> None:
         code = (
             "import time\n"
@@ -282,7 +282,7 @@ class TestHelper:
         assert warm_up.n_missing(["demo"]) == 0
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_the_command_leaves_nothing_to_compile(capsys: pytest.CaptureFixture[str]) -> None:
     # Into the cache that all tests use, so that nothing is compiled for this test alone.
     assert cli.main(["compile"]) == 0

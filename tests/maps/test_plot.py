@@ -221,15 +221,8 @@ def colours_of(ax: Any) -> list[str]:
     return [mpl.colors.to_hex(colour) for colour in ax.collections[-1].get_facecolors()]
 
 
-@pytest.mark.parametrize(
-    "scheme",
-    first_of(
-        1,
-        ["NaturalBreaks", "quantiles", "equal_interval", "fisher_jenks"],
-        mark=pytest.mark.thorough,
-        few=pytest.mark.slow,
-    ),
-)
+@pytest.mark.thorough
+@pytest.mark.parametrize("scheme", ["NaturalBreaks", "quantiles", "equal_interval", "fisher_jenks"])
 def test_schemes_are_those_of_mapclassify(helsinki: Network, scheme: str) -> None:
     mapclassify = pytest.importorskip("mapclassify")
     values = [1.0, 2.0, 3.0, 5.0, 8.0, 13.0, 21.0, 34.0, 55.0, 89.0]
@@ -461,7 +454,7 @@ def test_numbers_of_labels_have_separators(value: float, label: str) -> None:
     assert style.number_label(value) == label
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_ticks_of_scales_have_separators_and_no_powers_of_ten(helsinki: Network) -> None:
     home = tl.sample_points("helsinki").iloc[[0]]
     cells = tl.h3_cells(helsinki, home, travel_time=600, resolution=10, transportation="walking")

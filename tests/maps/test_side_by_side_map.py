@@ -79,7 +79,7 @@ def test_both_are_in_sight(both: tl.SideBySideMap) -> None:
     assert shapely.box(west, south, east, north).covers(shapely.union_all(both.before.areas.geometry))
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_code_gives_the_areas(both: tl.SideBySideMap, street: tl.Network, closed: tl.Network) -> None:
     pytest.importorskip("matplotlib").use("agg")
     for combine in ("each", "union", "intersection", "difference"):

@@ -52,7 +52,7 @@ def our_times(network: Network, starts: np.ndarray, ends: np.ndarray) -> np.ndar
     return found["travel_time"].to_numpy(float)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_times_are_those_of_the_library(helsinki: Network) -> None:
     graph = helsinki.to_networkx("walking")
     starts, ends = some_pairs(helsinki, graph)

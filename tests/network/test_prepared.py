@@ -141,7 +141,7 @@ def test_other_speeds(plain: Path, ready: Path, mode: str, monkeypatch: pytest.M
 OWN = {"type": "public_transport", "walking_speed": 3.5}
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_own_speeds(porto_alegre: Network, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from traveltime_lab.transit import stop_links
 
@@ -198,7 +198,7 @@ def times_in_a_worker(path: Path | Network, mode: str) -> tuple[tuple[str, ...],
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_workers(plain: Path, ready: Path, method: str) -> None:
     if method not in multiprocessing.get_all_start_methods():
         pytest.skip(f"no {method} here")

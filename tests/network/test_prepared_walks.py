@@ -15,6 +15,7 @@ import shapely
 
 import traveltime_lab as tl
 from tests.network.test_prepared import assert_equal, points
+from tests.support.combinations import first_of
 from traveltime_lab import Network
 from traveltime_lab.network import prepared_file
 from traveltime_lab.network.prepared import Prepared, name_of
@@ -64,8 +65,13 @@ def by_timetable(network: Network, means: Any, moment: dict[str, str]) -> list[A
     return found
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("moment", [DEPARTURE, ARRIVAL], ids=["departure", "arrival"])
+@pytest.mark.parametrize(
+    "moment",
+    [
+        pytest.param(DEPARTURE, marks=pytest.mark.thorough, id="departure"),
+        pytest.param(ARRIVAL, marks=pytest.mark.slow, id="arrival"),
+    ],
+)
 def test_walks_and_transfers_are_not_searched_again(
     city: tuple[Path, Path], searched: list[str], moment: dict[str, str]
 ) -> None:
@@ -80,15 +86,14 @@ def test_walks_and_transfers_are_not_searched_again(
     assert sorted({*searched}) == WALKS_AND_TRANSFERS
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ({"walking_time": 600}, ["_walks"]),
-        pytest.param({"transfer_walking_time": 300}, ["transfers_by_pathways"], marks=pytest.mark.slow),
+        pytest.param({"walking_time": 600}, ["_walks"], marks=pytest.mark.thorough),
+        pytest.param({"transfer_walking_time": 300}, ["transfers_by_pathways"], marks=pytest.mark.thorough),
         pytest.param({"walking_speed": 3.5}, WALKS_AND_TRANSFERS, marks=pytest.mark.slow),
-        pytest.param({"step_free": "lenient"}, WALKS_AND_TRANSFERS, marks=pytest.mark.slow),
-        pytest.param({"avoid": ("unlit",)}, WALKS_AND_TRANSFERS, marks=pytest.mark.slow),
+        pytest.param({"step_free": "lenient"}, WALKS_AND_TRANSFERS, marks=pytest.mark.thorough),
+        pytest.param({"avoid": ("unlit",)}, WALKS_AND_TRANSFERS, marks=pytest.mark.thorough),
     ],
     ids=str,
 )
@@ -106,8 +111,10 @@ def test_other_walks_are_searched(
     )
 
 
-@pytest.mark.parametrize("change", ["speeds", "streets", "stops", "updates"])
-@pytest.mark.slow
+@pytest.mark.parametrize(
+    "change",
+    first_of(1, ["updates", "speeds", "streets", "stops"], mark=pytest.mark.thorough, few=pytest.mark.slow),
+)
 def test_changed_networks_have_their_own(city: tuple[Path, Path], searched: list[str], change: str) -> None:
     def changed(network: Network) -> Network:
         if change == "speeds":
@@ -127,7 +134,7 @@ def test_changed_networks_have_their_own(city: tuple[Path, Path], searched: list
     assert_equal(found, by_timetable(before, "public_transport", DEPARTURE))
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_walks_of_a_pickle(city: tuple[Path, Path], searched: list[str]) -> None:
     again = pickle.loads(pickle.dumps(tl.load_network(city[1])))
     found = by_timetable(again, "public_transport", DEPARTURE)
@@ -135,12 +142,11 @@ def test_walks_of_a_pickle(city: tuple[Path, Path], searched: list[str]) -> None
     assert_equal(found, by_timetable(tl.load_network(city[1]), "public_transport", DEPARTURE))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "moments",
     [
-        pytest.param([DEPARTURE], marks=pytest.mark.slow),
-        [ARRIVAL],
+        pytest.param([DEPARTURE], marks=pytest.mark.thorough),
+        pytest.param([ARRIVAL], marks=pytest.mark.thorough),
         pytest.param([ARRIVAL, DEPARTURE], marks=pytest.mark.slow),
     ],
     ids=["departure", "arrival", "both"],
@@ -158,7 +164,7 @@ def test_files_do_not_depend_on_what_was_searched_before(
     assert found.read_bytes() == city[1].read_bytes()
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_walks_of_other_means(city: tuple[Path, Path], tmp_path: Path, searched: list[str]) -> None:
     """Walks to stops are not prepared where these are reached by bicycle; options are part of the name."""
     means: list[Any] = [{"type": "cycling+public_transport", "walking_time": 600, "transfer_walking_time": 120}]

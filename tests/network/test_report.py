@@ -336,7 +336,7 @@ def test_names_in_html_are_escaped(tmp_path: Path) -> None:
     assert any(cell.startswith(f"{bad} (1,001 m)") for cell in page.cells)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_examples(porto_alegre: tl.Network, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(tl, "sample_network", lambda: porto_alegre)

@@ -19,7 +19,6 @@ import pyarrow as pa
 import pytest
 
 from tests.support import ROOT
-from tests.support.combinations import first_of
 from tests.support.sealed import resealed
 from traveltime_lab import load_network
 from traveltime_lab.errors import FormatError
@@ -76,7 +75,7 @@ def test_every_flipped_bit_is_an_error(city: Path) -> None:
     assert load_network(city).n_edges > 0
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_every_zeroed_page_is_an_error(city: Path) -> None:
     content = city.read_bytes()
     pages = [at for at in range(0, len(content), PAGE) if content[at : at + PAGE].strip(b"\0")]
@@ -417,9 +416,8 @@ USER = """
 """
 
 
-@pytest.mark.parametrize(
-    "ruin", first_of(1, ["overwrite", "truncate", "delete"], mark=pytest.mark.thorough, few=pytest.mark.slow)
-)
+@pytest.mark.thorough
+@pytest.mark.parametrize("ruin", ["overwrite", "truncate", "delete"])
 def test_a_file_may_be_overwritten_while_it_is_in_use(city: Path, ruin: str) -> None:
     arguments = [sys.executable, "-W", "ignore", "-c", textwrap.dedent(USER), str(city)]
     with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:

@@ -66,7 +66,7 @@ def kph(network: Network, way: int, when: object) -> list[float]:
 
 @quick
 @given(towns(), st.data())
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_search_at_an_hour_is_one_at_the_speeds_of_that_hour(network, data):
     rows = data.draw(profiles(network.n_edges, is_whole=True))
     by_hour = tl.add_speeds(network, profile=rows)
@@ -116,7 +116,7 @@ def test_hours_without_a_speed_are_those_of_before(network, data):
         pd.testing.assert_frame_equal(found, expected)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_the_sample_on_tuesday_and_on_sunday(porto_alegre: Network, tmp_path: Path) -> None:
     """One network answers for both; the same pairs as two networks of fixed speeds."""
     rng = np.random.default_rng(0)

@@ -14,6 +14,7 @@ import pytest
 
 import traveltime_lab as tl
 from tests.support import ROOT
+from tests.support.combinations import first_of
 from traveltime_lab.errors import FileAccessError, ModeError
 from traveltime_lab.network import unfinished
 from traveltime_lab.streets import contraction, layer
@@ -99,8 +100,7 @@ def test_every_step_may_be_the_last(plain: Path, whole: bytes, tmp_path: Path, m
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system has no signal that ends a process at once")
-@pytest.mark.parametrize("last", [1, 4])
-@pytest.mark.slow
+@pytest.mark.parametrize("last", first_of(1, [1, 4], mark=pytest.mark.thorough, few=pytest.mark.slow))
 def test_a_process_that_was_killed(plain: Path, whole: bytes, tmp_path: Path, last: int) -> None:
     folder = tmp_path / "parts"
     command = [sys.executable, "-c", KILLED, str(plain), str(folder)]

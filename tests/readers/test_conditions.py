@@ -127,7 +127,7 @@ def test_hours_that_are_not_understood(text):
     assert reason_of(text) == NOT_UNDERSTOOD.get(text, "other")
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @given(st.text(alphabet=st.sampled_from("MoTuWeFrSaSuPH 0123456789:-,;@()/&|\"'off[]+.\0"), max_size=300) | st.text())
 def test_no_text_is_an_error(text):
     assert minutes_of(text) is None or minutes_of(text).shape == (WEEK,)

@@ -617,7 +617,7 @@ def test_segments_have_the_same_lengths_in_parts(n, monkeypatch):
     assert whole.size == max(0, n - 1)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_how_many_objects_are_read_at_once_does_not_matter(tmp_path, monkeypatch):
     numbered = [(n, f"{n % 9 + 1} {(n + 1) % 9 + 1}", f"building=yes|addr:housenumber={n}") for n in range(20, 32)]
     path = tmp_path / "town.osm"

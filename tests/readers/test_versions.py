@@ -285,8 +285,8 @@ def as_small(path: Path) -> list[Any]:
         return facts(path)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("ending", [".osm", pytest.param(".pbf", marks=pytest.mark.slow)])
+@pytest.mark.thorough
+@pytest.mark.parametrize("ending", [".osm", ".pbf"])
 def test_small_files_are_read_alike(tmp_path: Path, ending: str) -> None:
     odd = [
         Item("node", 100, lng=200.0, lat=95.0),

@@ -305,7 +305,7 @@ def test_what_is_bad_is_found_by_name(timetable: Timetable, tmp_path: Path) -> N
         read_archive(timetable, tmp_path, None, {})
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_what_unpacks_to_much_more(timetable: Timetable, tmp_path: Path) -> None:
     good, bomb = snapshots(frame())[0], b"\0" * 70_000_000
     with zipfile.ZipFile(tmp_path / "bomb.zip", "w", zipfile.ZIP_DEFLATED) as archive:
@@ -448,7 +448,7 @@ def test_feeds_with_equal_ids(tmp_path: Path) -> None:
         assert sorted(calls[0][1] - posix(date, "08:00:00") for calls in days) == [0, 60]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_million_rows_are_read_in_parts(timetable: Timetable) -> None:
     table = frame()
     many = table.loc[np.tile(table.index, 20_000)]

@@ -729,7 +729,7 @@ class TestGrowing:
         assert growing.Growing().longer("a", np.arange(3), np.arange(2)).tolist() == [0, 1, 2, 0, 1]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_many_entities(timetable: Timetable) -> None:
     """Within the bound of a mutation: see tests/support/batches.py."""
     import time

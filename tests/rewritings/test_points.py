@@ -201,8 +201,7 @@ def test_a_place_in_two_systems(asked: Asked) -> None:
             assert found["travel_time"].notna().any()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("question", first_of(3, QUESTIONS, mark=pytest.mark.slow))
+@pytest.mark.parametrize("question", first_of(3, QUESTIONS, mark=pytest.mark.thorough, few=pytest.mark.slow))
 def test_one_by_one(asked: Asked, question: str) -> None:
     """Each origin, and for pairs each destination, in a call of its own."""
     ends = [asked.ends] if question == "nearest" else [asked.ends.iloc[[j]] for j in range(len(asked.ends))]

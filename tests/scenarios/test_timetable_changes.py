@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import traveltime_lab as tl
 from tests.support import worlds
+from tests.support.combinations import first_of
 from tests.support.feeds import feed, runs_of
 from tests.support.towns import STOPS, STREETS, TRIPS, clock, timetable, town, towns
 from traveltime_lab.scenarios.headways import directions
@@ -88,8 +89,7 @@ SEQUENCES = {
 }
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", SEQUENCES)
+@pytest.mark.parametrize("kind", first_of(2, SEQUENCES, mark=pytest.mark.thorough, few=pytest.mark.slow))
 def test_directions_without_ids(kind: str, tmp_path: Path) -> None:
     """Each direction gets the headway once, as if the feed had direction_id; the order of trips does not matter."""
     sequences, wanted = SEQUENCES[kind]

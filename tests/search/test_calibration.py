@@ -126,7 +126,7 @@ def test_outliers_count_as_huber_says(grid: Network, monkeypatch: pytest.MonkeyP
         assert (np.abs(design.T @ np.clip(residual / scale, -other, other)) > slack).all()
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_factors_by_groups_of_hours(grid: Network) -> None:
     slow = {"primary": 0.5, "residential": 1.0, "tertiary": 0.8}
     table = pd.concat(
@@ -246,7 +246,7 @@ OTHER_KPH = {"motorway": 110, "trunk": 90, "primary": 55, "secondary": 45, "tert
 
 # The speeds are not those of any factors, so they need not settle.
 @pytest.mark.filterwarnings("ignore:factors have not settled")
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_times_of_another_engine(porto_alegre: Network) -> None:
     nx = pytest.importorskip("networkx")
     with pytest.warns(UserWarning, match="the exported graph of driving is without"):

@@ -721,7 +721,7 @@ class TestBadInput:
     st.sampled_from([None, 300]),
     st.integers(0, 2**32 - 1),
 )
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_explanations_agree_with_times(
     tmp_path_factory: pytest.TempPathFactory,
     place: Any,

@@ -183,7 +183,7 @@ few = settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck
 
 @few
 @given(towns(), st.sampled_from(["walking", "cycling", "driving"]), SEEDS, st.data())
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_on_streets_reported_seconds_are_compared_with_the_limit(
     tmp_path_factory: pytest.TempPathFactory, town: Any, mode: str, seed: int, data: st.DataObject
 ) -> None:

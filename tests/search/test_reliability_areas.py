@@ -230,7 +230,7 @@ def test_as_planned_all_kinds_are_alike(town: tl.Network) -> None:
 # By hand -------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_by_hand(tmp_path: Path) -> None:
     """A bus from a to b, and on from there to c: late, early, without the second one, as planned."""
     lines = {"trips": "route_id,service_id,trip_id\nR0,daily,t0\nR1,daily,t1\nR1,daily,t2"}

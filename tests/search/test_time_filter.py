@@ -28,7 +28,6 @@ def town():
     return world(NODES, STREETS)
 
 
-@pytest.mark.pythons
 def test_times_and_distances_by_hand(town):
     times = tl.time_filter(
         town,
@@ -83,7 +82,6 @@ def test_every_reason(town):
     assert found["travel_time"].isna().sum() == 14
 
 
-@pytest.mark.pythons
 def test_forms_hold_the_same_answers(town):
     rng = np.random.default_rng(5)
     origins = at(*rng.uniform((0, -200), (1200, 700), (12, 2)))
@@ -166,7 +164,6 @@ def test_one_way_streets(monkeypatch):
     assert times["travel_time"].tolist() == [30, 450]
 
 
-@pytest.mark.pythons
 def test_routes_run_from_origin_to_destination(town):
     routes = tl.time_filter(
         town, at((500, 100), (0, 0)), at((1000, 400)), travel_time=900, properties=("route", "distance"), **ON_FOOT
@@ -242,7 +239,6 @@ def test_any_crs_goes_in_and_nothing_is_changed(town):
 # Shapes
 
 
-@pytest.mark.pythons
 def test_a_ride_by_hand(tmp_path):
     """One minute of waiting, twenty of riding; a minute later the walk of two kilometres is what is left."""
     nodes = {number: (0.49 + 0.01 * number, 0.5) for number in (1, 2, 3)}

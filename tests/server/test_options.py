@@ -22,6 +22,7 @@ from msgspec import inspect
 
 pytest.importorskip("starlette", reason="the extra 'server' is not installed")
 
+from tests.support.combinations import first_of
 from tests.support.door import PAIR, Door, assert_error, ok, open_door
 from tests.support.everything import POINTS, at, everything
 from traveltime_lab.modes.table import MODES
@@ -588,9 +589,12 @@ def hidden(service: Door, array: Array, kinds: list[str], *, of_transportation: 
 
 
 @pytest.mark.parametrize(
-    "path", ["/v4/time-map", "/v4/distance-map", "/v4/time-filter", "/v4/time-filter/postcode-districts"]
-)
-@pytest.mark.slow
+    "path",
+    first_of(
+        2, ["/v4/time-filter", "/v4/time-filter/postcode-districts", "/v4/time-map", "/v4/distance-map"],
+        mark=pytest.mark.thorough, few=pytest.mark.slow,
+    ),
+)  # fmt: skip
 def test_no_option_hides_another(service: Door, path: str) -> None:
     """An option that changes the answer changes it beside each other option, too, with some type at least."""
     array = next(array for array in ARRAYS if array.path == path)
@@ -598,8 +602,13 @@ def test_no_option_hides_another(service: Door, path: str) -> None:
     assert not hidden(service, array, kinds, of_transportation=False) - set(HIDDEN)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["driving+public_transport", "cycling+public_transport", "driving+ferry"])
+@pytest.mark.parametrize(
+    "kind",
+    first_of(
+        1, ["driving+ferry", "driving+public_transport", "cycling+public_transport"],
+        mark=pytest.mark.thorough, few=pytest.mark.slow,
+    ),
+)  # fmt: skip
 def test_no_option_of_transportation_hides_another(service: Door, kind: str) -> None:
     array = next(array for array in ARRAYS if array.path == "/v4/time-filter")
     assert not hidden(service, array, [kind], of_transportation=True)

@@ -171,7 +171,7 @@ def test_click_drag_mode_and_time(url: Served, visit: Callable[..., Page]) -> No
     page.locator("#sign-in").wait_for()
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_union_and_copied_requests(url: Served, visit: Callable[..., Page]) -> None:
     page = visit(url, 1400)
     sign_in(page, url)
@@ -208,7 +208,7 @@ def test_union_and_copied_requests(url: Served, visit: Callable[..., Page]) -> N
     picture(page, "4-union-and-code")
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_narrow(url: Served, visit: Callable[..., Page]) -> None:
     page = visit(url, 400)
     page.get_by_label("Application id").fill(url.app_id)
@@ -259,7 +259,7 @@ def test_narrow(url: Served, visit: Callable[..., Page]) -> None:
     assert page.locator("#no-origins").is_visible()
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_route_goes_with_what_it_was_asked_for(url: Served, visit: Callable[..., Page]) -> None:
     page = visit(url, 1400)
     sign_in(page, url)
@@ -488,7 +488,7 @@ def sign_in(page: Page, url: Served) -> None:
     page.locator("#controls").wait_for()
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_moments_and_points(url: Served, visit: Callable[..., Page]) -> None:
     page = visit(url, 800)
     moments: Callable[[str, str], str | None] = lambda local, zone: page.evaluate(  # noqa: E731

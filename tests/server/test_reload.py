@@ -23,7 +23,6 @@ import requests
 
 import traveltime_lab as tl
 from tests.support import ROOT, worlds
-from tests.support.combinations import first_of
 from tests.support.door import PAIR, coords
 from tests.support.logs import messages
 from traveltime_lab.server import reload as reloading
@@ -338,7 +337,8 @@ def test_hangup_reloads_and_the_end_of_a_terminal_ends(
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="no SIGHUP")
-@pytest.mark.parametrize("way", first_of(1, ["SIGHUP", "watch"], mark=pytest.mark.thorough, few=pytest.mark.slow))
+@pytest.mark.thorough
+@pytest.mark.parametrize("way", ["SIGHUP", "watch"])
 def test_the_command_reloads(way: str, saved: Path) -> None:
     command = [sys.executable, "-m", "traveltime_lab", "serve", str(saved), "--port", "0", "--credentials", "a:b"]
     more = ["--watch", "0.05"] if way == "watch" else []

@@ -134,7 +134,7 @@ coordinates = st.floats(-300.0, 300.0)
     st.lists(st.tuples(coordinates, coordinates, st.floats(5.0, 120.0), st.integers(3, 9)), min_size=1, max_size=5),
     coordinates, coordinates, coordinates, coordinates, st.sampled_from([0.5, 1.0]),
 )  # fmt: skip
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_walk_is_barred_where_more_than_some_metres_are_wet(lakes, px, py, qx, qy, k) -> None:
     discs = [shapely.Point(x, y).buffer(radius, quad_segs=n) for x, y, radius, n in lakes]
     water = shapely.union_all(discs)
@@ -255,7 +255,7 @@ def river(width: float) -> WaterBodies:
     coordinates, coordinates, st.floats(0.0, 40.0), st.floats(0.0, 40.0), coordinates, coordinates,
     st.sampled_from([0.0, 45.0]), st.sampled_from([0.5, 1.0]),
 )  # fmt: skip
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_all_walks_to_what_is_behind_water_are_barred(lakes, x, y, half_x, half_y, to_x, to_y, to_half, k) -> None:
     discs = [shapely.Point(x, y).buffer(radius, quad_segs=n) for x, y, radius, n in lakes]
     bodies = WaterBodies(shapely.get_parts(shapely.union_all(discs)))

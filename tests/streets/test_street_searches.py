@@ -113,7 +113,7 @@ def test_times_equal_networkx_in_porto_alegre(porto_alegre, mode):
     [{"type": "walking", "walking_speed": 3.3}, {"type": "walking+ferry", "walking_speed": 9.0},
      {"type": "cycling", "cycling_speed": 22}, {"type": "cycling+ferry", "cycling_speed": 7.5}],
 )  # fmt: skip
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_times_at_own_speeds_equal_networkx_in_helsinki(helsinki, means):
     compare_with_networkx(helsinki, means, 3, 30, 1)
 

@@ -294,7 +294,7 @@ def test_signals_near_a_crossing_hold_there(metres: int, level: int) -> None:
     assert crossings(tl.build_network(drawn, timezone="UTC"))[103] == (level, 0)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_levels_equal_those_of_the_twin(porto_alegre: tl.Network, helsinki: tl.Network) -> None:
     for network in (porto_alegre, helsinki):
         twin = StressOracle(network.tables)

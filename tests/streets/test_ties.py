@@ -11,7 +11,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import traveltime_lab as tl
-from tests.support.combinations import first_of
 from tests.support.oracles import StreetOracle
 from tests.support.oracles_snapping import SnapOracle
 from tests.support.osm_files import osm_xml
@@ -80,7 +79,8 @@ def test_places_are_found_by_hand(network: Network, mode: str, seed: int) -> Non
     assert_places_by_hand(again, mode, *near_nodes(network, 4, seed, 3e-5))
 
 
-@pytest.mark.parametrize("mode", first_of(1, MODES, mark=pytest.mark.thorough, few=pytest.mark.slow))
+@pytest.mark.thorough
+@pytest.mark.parametrize("mode", MODES)
 def test_places_are_found_by_hand_in_a_city(helsinki: Network, mode: str) -> None:
     # Water and motorways may be in between; there are none this near to the streets of the centre.
     assert_places_by_hand(helsinki, mode, *near_nodes(helsinki, 60, 1, 1e-4))

@@ -184,7 +184,7 @@ def compare(network, speeds, moment, starts, ends, *, is_arrival, most_ideal_ms=
 
 @quick
 @given(towns(), st.data())
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_equal_hours_are_the_frozen_search(network, data):
     """Without a change on the way, every answer is that of the speeds of the moment."""
     rows = data.draw(profiles(network.n_edges, is_whole=True))
@@ -271,7 +271,7 @@ def test_all_answers_agree(network, data):
 
 @quick
 @given(towns(), st.data())
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_areas_have_the_times_of_the_matrix(network, data):
     """Any place along the streets, also where the speed changes on the way, and on the street of the origin."""
     by_hour, _, _, moment = drawn_town(network, data)

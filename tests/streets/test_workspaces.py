@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.support.combinations import first_of
 from traveltime_lab.kernels.raster.surface import box_of_rows
 from traveltime_lab.kernels.unreached import UNREACHED
 from traveltime_lab.limits import FOREVER_S
@@ -84,8 +85,13 @@ def test_they_are_as_before_after_any_search(helsinki: Network, engine: str) -> 
         assert assert_clean(graph.topology)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("moment", [{}, {"departure_time": MORNING}, {"arrival_time": MORNING}])
+@pytest.mark.parametrize(
+    "moment",
+    first_of(
+        1, [{}, {"departure_time": MORNING}, {"arrival_time": MORNING}],
+        mark=pytest.mark.thorough, few=pytest.mark.slow,
+    ),
+)  # fmt: skip
 def test_routes_use_them_again(helsinki: Network, moment: dict[str, str]) -> None:
     means = as_transportation({"type": "driving", "time_dependent": bool(moment)})
     graph = ask(helsinki, means, moment.get("departure_time"), moment.get("arrival_time"), None).graph

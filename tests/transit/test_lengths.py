@@ -330,7 +330,7 @@ coordinates = st.tuples(*[st.integers(-50, 50).map(lambda value: value / 20_000)
 wide_coordinates = st.tuples(*[st.integers(-50, 50).map(lambda value: value / 4_000)] * 2)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @settings(max_examples=300, deadline=None)
 @given(
     st.lists(coordinates, min_size=2, max_size=7),
@@ -386,7 +386,7 @@ def test_stops_far_from_the_line_do_not_draw_others_away() -> None:
     assert found == pytest.approx([100e-5, np.nan, np.nan, 980e-5, along[2] + 10e-5], abs=3e-5, nan_ok=True)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_stops_without_coordinates_have_no_place_nor_has_one_of_many_that_is_far_away() -> None:
     line, stops = np.array([(0, 0), (1, 0), (1, 1)]), np.array([(0.2, 0.001), (np.nan, 0.0), (1.001, 0.5), (0.9, 1.0)])
     assert places_of(line, stops)[1] == pytest.approx([0.2, np.nan, 1.5, np.nan], nan_ok=True), "the last is far away"
