@@ -63,6 +63,34 @@ def test_spellings() -> None:
     assert read(text) == [("b c", 1.5, -2.0), ("ü\n", 2.0, 10.0)]
 
 
+@given(st.lists(st.text(min_size=1, max_size=6), unique=True, min_size=1, max_size=12), st.data())
+def test_positions(names: list[str], data: st.DataObject) -> None:
+    """Places are found whichever search is from which place to which others, in any order and repeated."""
+    places = Places()
+    searches = []
+    for i in range(data.draw(st.integers(1, 3))):
+        first = data.draw(st.integers(0, len(names) - 1))
+        in_order = st.integers(first + 1, len(names)).map(lambda last, first=first: names[first:last])
+        targets = data.draw(in_order | st.lists(st.sampled_from(names), min_size=1, max_size=20))
+        searches.append({
+            "id": f"s{i}", "departure_location_id": data.draw(st.sampled_from(names)), "arrival_location_ids": targets,
+            "travel_time": 900, "arrival_time_period": "weekday_morning", "transportation": DRIVING,
+            "properties": ["travel_time"],
+        })  # fmt: skip
+    body = {
+        "locations": [{"id": name, "coords": {"lat": i, "lng": -i}} for i, name in enumerate(names)],
+        "arrival_searches": {"one_to_many": searches},
+    }
+    request = decode(json.dumps(body).encode(), requests.FastMatrixRequest, (places.check,))
+    assert request.arrival_searches is not None and request.arrival_searches.one_to_many is not None
+    assert places.lat.tolist() == [-lng for lng in places.lng.tolist()] == list(range(len(names)))
+    for search, asked in zip(request.arrival_searches.one_to_many, searches, strict=True):
+        assert places.origin(search) == names.index(asked["departure_location_id"])
+        found = places.targets(search)
+        assert found.tolist() == [names.index(name) for name in dict.fromkeys(asked["arrival_location_ids"])]
+        assert places.names(found) == list(dict.fromkeys(asked["arrival_location_ids"]))
+
+
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.text(min_size=1, max_size=6), unique=True, min_size=2, max_size=12), st.data())
 def test_any_ids(door: Door, names: list[str], data: st.DataObject) -> None:

@@ -49,6 +49,8 @@ _NUMBERS: Final = (inspect.IntType, inspect.FloatType)
 #: Commas up to which a body is decoded before its arrays are counted: twice those of a request of 100,000 locations. A
 #: decoded value takes less than 100 bytes, most of all an empty object in an array where none belongs.
 _MOST_COMMAS: Final = 1_000_000
+#: Bytes that are searched for commas at once.
+_PIECE: Final = 1 << 18
 #: Bytes up to which a part is decoded before it is taken apart.
 _SMALL: Final = 100_000
 #: Bytes of a faulty body up to which its ids and references are checked, too, which takes as long again.
@@ -106,7 +108,7 @@ def decode(body: bytes | bytearray, kind: type[_T], rules: tuple[Rule, ...] = ()
     key: Any = kind
     request: Any = UNSET
     try:
-        if len(body) <= _MOST_COMMAS or body.count(b",") <= _MOST_COMMAS:
+        if len(body) <= _MOST_COMMAS or _n_commas(body) <= _MOST_COMMAS:
             try:
                 request = _decoder(key).decode(body)
             except _MISFITS as error:
@@ -132,6 +134,12 @@ def decode(body: bytes | bytearray, kind: type[_T], rules: tuple[Rule, ...] = ()
 def convert(value: object, kind: type[_T], rules: tuple[Rule, ...] = ()) -> _T:
     """Return plain values (of a query string) as a type; see `decode`."""
     return decode(msgspec.json.encode(value), kind, rules)
+
+
+def _n_commas(body: bytes | bytearray) -> int:
+    """Return the number of commas; ``body.count`` takes longer where there are many."""
+    text = np.frombuffer(body, np.uint8)
+    return sum(int(np.count_nonzero(text[at : at + _PIECE] == ord(","))) for at in range(0, text.size, _PIECE))
 
 
 def _apply(rules: tuple[Rule, ...], request: object, found: _Collected) -> None:
