@@ -71,7 +71,11 @@ def test_the_check_script_runs_every_session_but_the_long_ones() -> None:
     text = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
     called = set(re.findall(r"^check (\w+)", text, re.MULTILINE)) | set(re.findall(r"--session (\w+)", text))
     called |= set(re.findall(r"^ *dependencies=(\w+)", text, re.MULTILINE))
-    assert called == set(sessions()) - {"mutations", "new_examples", "ready_wheel", "thorough"}
+    assert called == set(sessions()) - {"mutations", "new_examples", "ready_wheel", "slow", "thorough"}
+    # The slow tests run with the others.
+    (marks,) = re.findall(r'^check tests .*-m "(.+)"$', text, re.MULTILINE)
+    (by_default,) = re.findall(r"-m '(.+)'\"$", (ROOT / "pyproject.toml").read_text("utf-8"), re.MULTILINE)
+    assert f"not slow and {marks}" == by_default
 
 
 def test_workflows_run_every_session() -> None:
