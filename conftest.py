@@ -26,7 +26,7 @@ os.environ.setdefault("TRAVELTIME_LAB_PROGRESS", "0")
 
 # nbval imports jsonschema, which builds a grammar of web addresses where this package is installed: a second of each
 # process of the tests, of which none checks addresses.
-sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
+sys.modules.setdefault("rfc3987_syntax", None)
 pytest_plugins = ["nbval.plugin"]
 
 #: A process takes up to 1.5 GB.

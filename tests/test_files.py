@@ -18,7 +18,7 @@ import pytest
 
 import traveltime_lab as tl
 from tests.support import ROOT, worlds
-from tests.support.combinations import combined
+from tests.support.combinations import combined, first_of
 from tests.support.disk import size_limit
 from tests.support.osm_files import osm_xml
 from traveltime_lab import _files, cli
@@ -163,8 +163,7 @@ BUILDER = """
 """
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("limit", [1000, 0, 100_000])
+@pytest.mark.parametrize("limit", first_of(1, [1000, 0, 100_000], mark=pytest.mark.thorough, few=pytest.mark.slow))
 def test_a_full_temporary_folder_does_not_end_the_process(tmp_path: Path, limit: int) -> None:
     nodes = {i: (8.0 + 0.00001 * i, 50.0) for i in range(30_000)}
     ways = [(i, f"{i} {i + 1}", "highway=residential") for i in range(29_000)]

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pytest
 
 from tests.support import ROOT
+from tests.support.combinations import first_of
 from tests.support.sealed import resealed
 from traveltime_lab import load_network
 from traveltime_lab.errors import FormatError
@@ -416,8 +417,9 @@ USER = """
 """
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("ruin", ["overwrite", "truncate", "delete"])
+@pytest.mark.parametrize(
+    "ruin", first_of(1, ["overwrite", "truncate", "delete"], mark=pytest.mark.thorough, few=pytest.mark.slow)
+)
 def test_a_file_may_be_overwritten_while_it_is_in_use(city: Path, ruin: str) -> None:
     arguments = [sys.executable, "-W", "ignore", "-c", textwrap.dedent(USER), str(city)]
     with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:

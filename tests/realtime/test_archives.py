@@ -305,7 +305,7 @@ def test_what_is_bad_is_found_by_name(timetable: Timetable, tmp_path: Path) -> N
         read_archive(timetable, tmp_path, None, {})
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_what_unpacks_to_much_more(timetable: Timetable, tmp_path: Path) -> None:
     good, bomb = snapshots(frame())[0], b"\0" * 70_000_000
     with zipfile.ZipFile(tmp_path / "bomb.zip", "w", zipfile.ZIP_DEFLATED) as archive:

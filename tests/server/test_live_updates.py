@@ -1002,7 +1002,7 @@ def test_how_the_command_spells_them() -> None:
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="ends processes by signals")
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_the_command(planned: tl.Network, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     planned.save(tmp_path / "town.network")
     put(tmp_path / "trips.json", late(60, int(time.time())))

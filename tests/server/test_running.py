@@ -606,7 +606,7 @@ def test_command(tiny: tl.Network, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no SIGTERM")
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_command_with_configured_credentials(tiny: tl.Network, tmp_path: Path) -> None:
     file = tiny.save(tmp_path / "tiny.network")
     with serve_command(["--tls", "--quiet", f"here={file}"], {auth.VARIABLE: "me:a-secret-key"}) as process:

@@ -99,7 +99,8 @@ def edges_within(edges, starts, limit_ms):
 @kernel
 def departure_starts(edges, state_keys, ports, is_open, is_backward, stop_ms, on_edges, moment, starts):
     """
-    Prepare the numbers of one departure that `gather_departures` of the same module reads for some edges.
+    Prepare the numbers of one departure that `gather_departures` of
+    `traveltime_lab.kernels.raster.transit_surface` reads for some edges.
 
     Parameters
     ----------

@@ -74,8 +74,15 @@ class Places:
 
     @cached_property
     def _position(self) -> dict[str, int]:
-        """The position of each id. Searches from the first or last place to all others in order do not need it."""
+        """The position of each id."""
         return dict(zip(self.ids, range(len(self.ids)), strict=True))
+
+    def _at(self, name: str) -> int:
+        """Return the position of an id. Searches from the first or last place to all others in order need no index."""
+        first, last = self.ids[:2], len(self.ids) - 1
+        if name in first:
+            return first.index(name)
+        return last if self.ids[last] == name else self._position[name]
 
     def _check_search(self, path: str, search: LocatedSearch, report: Report | None) -> None:
         """Find the targets of a search; without `report` unknown ids are not faults but consequences of others."""
@@ -97,9 +104,7 @@ class Places:
         if not values or values[0] not in self._known:
             return None
         # Most clients list the locations in their order, with the search's own place before them.
-        first = next((i for i, name in enumerate(self.ids[:2]) if name == values[0]), None)
-        if first is None:
-            first = self._position[values[0]]
+        first = self._at(values[0])
         if self.ids[first : first + len(values)] == values:
             return np.arange(first, first + len(values))
         try:
@@ -120,9 +125,7 @@ class Places:
 
     def origin(self, search: LocatedSearch) -> int:
         """Return the position of the place that all trips of a search begin or end at."""
-        if self.ids[0] == search.own_id:
-            return 0
-        return len(self.ids) - 1 if self.ids[-1] == search.own_id else self._position[search.own_id]
+        return self._at(search.own_id)
 
 
 def once(positions: Int64Array) -> Int64Array:
