@@ -76,6 +76,7 @@ def test_kernels_are_alike(kernel: Any) -> None:
     assert printed(client, "print('a line'); sys.stderr.write('a warning');") == ["a line\n", "a warning"]
 
 
+@pytest.mark.slow
 def test_a_kernel_that_ends_is_seen(kernel: Any) -> None:
     manager, client = kernel
     with contextlib.suppress(Exception):

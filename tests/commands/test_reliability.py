@@ -117,7 +117,7 @@ def test_areas_and_cells(network: Network, archive: Path, tmp_path: Path, functi
     assert found.geometry.geom_equals_exact(expected.geometry, 1e-12, align=False).all()
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_days_and_archives(
     network: Network, archive: Path, places: tuple[Path, gpd.GeoDataFrame], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -56,6 +56,8 @@ FENCES = {
     for path in PAGES
     if (found := re.findall(r"^```python\n(.*?)^```$", path.read_text("utf-8"), re.MULTILINE | re.DOTALL))
 }
+#: Pages whose code takes several seconds each; notebooks run most of it, too.
+LONG = ("docs/guide/observed.md", "docs/guide/reliability.md")
 #: The calls of "Coming from another package".
 CALLS = re.findall(r"`((?:tl|network)\.[^`]*\))`", (DOCS / "coming-from.md").read_text("utf-8"))
 
@@ -147,7 +149,13 @@ def names(
 
 
 @pytest.mark.parametrize(
-    "page", [pytest.param(page, marks=[] if page == "README.md" else pytest.mark.slow) for page in FENCES]
+    "page",
+    [
+        pytest.param(
+            page, marks=[] if page == "README.md" else pytest.mark.thorough if page in LONG else pytest.mark.slow
+        )
+        for page in FENCES
+    ],
 )
 def test_the_code_of_a_page_runs(page: str, names: dict[str, Any]) -> None:
     for fence in FENCES[page]:

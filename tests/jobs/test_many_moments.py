@@ -47,7 +47,7 @@ def test_matrix(sample: tl.Network, tmp_path: Path, mode: str, side: str) -> Non
     assert again.is_same
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_areas(sample: tl.Network, tmp_path: Path) -> None:
     places = tl.sample_points().iloc[:3]
     for mode in ("walking", "public_transport"):

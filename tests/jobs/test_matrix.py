@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import traveltime_lab as tl
+from tests.support.combinations import first_of
 from tests.support.large_jobs import HOW, ON_FOOT, Strange, checksums, grid, manifest, points
 from traveltime_lab.jobs import job
 from traveltime_lab.jobs.matrix import MatrixJob
@@ -349,7 +350,7 @@ def test_percentiles_of_a_lazy_frame_may_be_missing(porto_alegre: Network) -> No
     assert any(part["travel_time_p100"].isna().any() for part in parts)
 
 
-@pytest.mark.parametrize("part_size", [300, 10_000])
+@pytest.mark.parametrize("part_size", first_of(1, [10_000, 300], mark=pytest.mark.slow))
 def test_a_lazy_frame_has_the_same_rows(saved: Path, part_size: int) -> None:
     pytest.importorskip("dask.dataframe")
     frame = tl.matrix_frame(saved, HOMES, SHOPS, part_size=part_size, **EVERYTHING)

@@ -274,7 +274,7 @@ def test_a_process_that_was_killed(
     assert checksums(target) == plain[kind]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_what_was_prepared_is_not_computed_again(
     calls: dict[str, dict[str, Any]], plain: dict[str, dict[str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -593,7 +593,7 @@ def copied(world: World, name: str, more: str = "") -> Path:
     return folder / name
 
 
-@pytest.mark.parametrize("which", first_of(4, OTHERS, mark=pytest.mark.thorough, few=pytest.mark.slow))
+@pytest.mark.parametrize("which", first_of(2, OTHERS, mark=pytest.mark.thorough, few=pytest.mark.slow))
 def test_other_arguments_are_refused(
     which: str, world: World, calls: dict[str, dict[str, Any]], plain: dict[str, dict[str, str]], tmp_path: Path
 ) -> None:

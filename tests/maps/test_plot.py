@@ -64,7 +64,7 @@ def test_bands_do_not_overlap(helsinki: Network) -> None:
     assert sum(band.area for band in bands) == pytest.approx(scene.area_shapes[2].area, rel=1e-3)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_words_keep_apart(helsinki: Network) -> None:
     places = tl.sample_points("helsinki")
     ax = tl.plot(helsinki, rings(helsinki, places.iloc[[0]], 300), places)
@@ -138,7 +138,7 @@ def test_column_gets_a_scale(helsinki: Network) -> None:
     assert (unknown, known) == (1, len(places) - 1)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_many_values_of_areas_get_a_scale(helsinki: Network) -> None:
     home = tl.sample_points("helsinki").iloc[[0]]
     ax = tl.plot(helsinki, rings(helsinki, home, *range(60, 660, 60)))
@@ -151,7 +151,7 @@ def legend_cells(ax: Any) -> list[str]:
     return [text.get_text() for text in ax.get_legend().findobj(mpl.text.Text) if text.get_text().isdigit()]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_rings_of_several_origins_share_a_row_of_limits(helsinki: Network) -> None:
     places = tl.sample_points("helsinki").iloc[:2]
     limits = range(60, 540, 60)
@@ -241,7 +241,7 @@ def test_given_ends_of_the_scale(helsinki: Network) -> None:
     assert scale_of(ax).get_ylim() == (50, 100)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_values_that_are_far_out_do_not_wash_out_the_others(helsinki: Network) -> None:
     homes = tl.sample_points("helsinki").iloc[[0]]
     cells = tl.h3_cells(helsinki, homes, travel_time=420, resolution=10, transportation="walking")
@@ -375,9 +375,14 @@ def test_a_part_of_a_figure_keeps_its_legend_inside(helsinki: Network) -> None:
     assert ax.get_legend().get_window_extent().y1 > ax.get_window_extent().y0
 
 
-@pytest.mark.slow
-@pytest.mark.pythons
-@pytest.mark.parametrize(("file_format", "head"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
+@pytest.mark.parametrize(
+    ("file_format", "head"),
+    [
+        pytest.param("png", b"\x89PNG", marks=pytest.mark.slow),
+        pytest.param("svg", b"<?xml", marks=pytest.mark.thorough),
+        pytest.param("pdf", b"%PDF", marks=pytest.mark.slow),
+    ],
+)
 def test_save(helsinki: Network, file_format: str, head: bytes) -> None:
     buffer = io.BytesIO()
     plot.save(buffer, helsinki, size=3, file_format=file_format, street_names=False)
@@ -391,7 +396,7 @@ def test_letters_without_a_font_are_left_out(recwarn: pytest.WarningsRecorder) -
     assert not recwarn
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_dollars_are_no_formulas() -> None:
     """Names, titles, units and attributions are drawn as they are written, and malformed formulas are no errors."""
     odd = "from $5 to $6_{x"

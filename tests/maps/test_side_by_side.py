@@ -23,7 +23,7 @@ def squares(network: tl.Network, values: list[float], **columns: Any) -> gpd.Geo
     return gpd.GeoDataFrame({"jobs": values, **columns}, geometry=shapes, crs="EPSG:4326")
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_extent_and_scale_are_those_of_both(helsinki: tl.Network) -> None:
     before, after = squares(helsinki, [10, 20, 30]), squares(helsinki, [5, 15, 25, 35])
     figure = tl.side_by_side(helsinki, before, after, column="jobs", titles=("now", "then"))
@@ -51,7 +51,7 @@ def test_one_result_may_be_empty(helsinki: tl.Network) -> None:
     assert figure.axes[0].get_xlim()[0] == figure.axes[1].get_xlim()[0]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_rings_of_a_changed_network(helsinki: tl.Network) -> None:
     homes = gpd.GeoSeries([shapely.Point(24.943, 60.170)], crs="EPSG:4326")
     changed = helsinki.with_changes([tl.CloseStreets(shapely.box(24.944, 60.16, 24.9445, 60.18))])

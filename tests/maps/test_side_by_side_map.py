@@ -38,7 +38,7 @@ def window(map_: tl.TravelTimeMap) -> tuple[Any, ...]:
     return (*map_.map.center, map_.map.zoom)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_what_is_set_on_one_is_set_on_both(both: tl.SideBySideMap, street: tl.Network, closed: tl.Network) -> None:
     assert both.before.state is both.after.state is both.state
     both.travel_time = 180

@@ -64,7 +64,7 @@ def test_a_city_comes_back(porto_alegre: Network) -> None:
     check_same(porto_alegre, again(porto_alegre))
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_through_files_and_with_other_order_of_rows(helsinki: Network, tmp_path: Path) -> None:
     nodes, edges = helsinki.nodes_frame(), helsinki.edges_frame()
     nodes.to_parquet(tmp_path / "nodes.parquet")

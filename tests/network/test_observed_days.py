@@ -43,7 +43,7 @@ def days(porto_alegre: tl.Network, table: pd.DataFrame) -> tl.ObservedDays:
     return tl.observed_days(porto_alegre, table)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_mapping_by_date(days: tl.ObservedDays, porto_alegre: tl.Network) -> None:
     dates = [dt.date.fromisoformat(date) for date in DATES]
     assert [*days] == [*days.keys()] == dates
@@ -71,7 +71,7 @@ def test_a_mapping_by_date(days: tl.ObservedDays, porto_alegre: tl.Network) -> N
     assert gone() is None
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_some_of_the_days(days: tl.ObservedDays) -> None:
     some = days.select([DATES[2], dt.date.fromisoformat(DATES[1])])
     assert [*days.select(pd.DatetimeIndex(DATES[1:]))] == [*some]
@@ -130,7 +130,7 @@ def test_figure(days: tl.ObservedDays) -> None:
     assert titles[1].startswith("Median delay by route and hour")
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_the_digest_is_that_of_the_content(
     days: tl.ObservedDays, porto_alegre: tl.Network, table: pd.DataFrame
 ) -> None:

@@ -104,8 +104,7 @@ def test_the_same_answers(plain: Path, ready: Path, mode: str, verify: bool) -> 
         assert_equal(answers(after, mode, moment), answers(before, mode, moment))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", first_of(1, MODES, mark=pytest.mark.thorough, few=pytest.mark.slow))
 def test_files_do_not_depend_on_what_was_searched_before(plain: Path, ready: Path, tmp_path: Path, mode: str) -> None:
     network = tl.load_network(plain)
     for moment in EVERY_MOMENT:
@@ -123,8 +122,7 @@ def test_nothing_is_made_again(ready: Path, mode: str) -> None:
     tl.time_map(network, near, travel_time=600, transportation=mode)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("mode", first_of(1, MODES, mark=pytest.mark.slow))
+@pytest.mark.parametrize("mode", first_of(1, MODES, mark=pytest.mark.thorough, few=pytest.mark.slow))
 def test_other_speeds(plain: Path, ready: Path, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
     before, after = tl.load_network(plain), tl.load_network(ready, verify=False)
     speeds = {"classes": {"residential": 11, "primary": 23}, "mode": mode}
@@ -173,7 +171,7 @@ def test_with_a_timetable(porto_alegre: Network, tmp_path: Path) -> None:
     assert_equal(answers(after, "walking"), answers(before, "walking"))
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_stops_are_not_tied_again(porto_alegre: Network, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from traveltime_lab.transit import stop_links
 

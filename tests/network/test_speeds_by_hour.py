@@ -98,7 +98,7 @@ def test_a_search_at_an_hour_is_one_at_the_speeds_of_that_hour(network, data):
 
 @quick
 @given(towns(), st.data())
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_hours_without_a_speed_are_those_of_before(network, data):
     rows = data.draw(profiles(network.n_edges))
     if not len(rows):

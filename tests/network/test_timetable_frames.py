@@ -63,7 +63,7 @@ def feeds(porto_alegre: tl.Network) -> dict[str, dict[str, pd.DataFrame]]:
     return {name: raw(files[name]) for name in ("buses", "metro")}
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_trips_are_those_of_the_files(porto_alegre: tl.Network, feeds: dict[str, dict[str, pd.DataFrame]]) -> None:
     day = dt.date.fromisoformat(DAY)
     expected = pd.concat([trips_by_hand(files, day) for files in feeds.values()]).sort_values("trip_id")
@@ -110,7 +110,7 @@ def test_stops_of_routes(porto_alegre: tl.Network, feeds: dict[str, dict[str, pd
             assert routes.loc[route, "n_stops"] == own["stop_id"].nunique()
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_lines_follow_the_shapes(porto_alegre: tl.Network, feeds: dict[str, dict[str, pd.DataFrame]]) -> None:
     trips = porto_alegre.trips_frame(date=DAY).set_index("trip_id")
     stops = porto_alegre.stops_frame().set_index("stop_id").to_crs(porto_alegre.crs).geometry
@@ -154,7 +154,7 @@ def test_lines_follow_the_shapes(porto_alegre: tl.Network, feeds: dict[str, dict
         assert parts == {line.wkb for line in own.geometry}
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @settings(max_examples=20, deadline=None)
 @given(
     town=towns(), repeats=st.lists(st.tuples(st.integers(0, 3), st.integers(1, 900), st.integers(1, 400)), max_size=3)

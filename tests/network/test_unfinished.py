@@ -129,8 +129,12 @@ def test_finished_values_are_not_computed_again(plain: Path, tmp_path: Path, mon
     assert tl.load_network(plain).prepare(*TYPES, folder=tmp_path).prepared == TYPES
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("fault", ["version", "network", "json", "array", "digest", "missing"])
+@pytest.mark.parametrize(
+    "fault",
+    first_of(
+        2, ["digest", "missing", "version", "network", "json", "array"], mark=pytest.mark.thorough, few=pytest.mark.slow
+    ),
+)
 def test_folders_that_cannot_be_used(plain: Path, whole: bytes, tmp_path: Path, fault: str) -> None:
     """What they have is computed again, and their files are replaced."""
     folder = tmp_path / "parts"

@@ -512,7 +512,7 @@ def test_points(osmnx_server: Any) -> None:
     assert len(tables_from_place(overpass.PLACE, distance=200).edge_from) > 0
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_place_without_streets(osmnx_server: Any) -> None:
     with pytest.raises(DataError, match="no streets"):
         tables_from_place((0.0, 0.0, 0.01, 0.01))

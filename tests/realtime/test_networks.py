@@ -129,7 +129,7 @@ def test_what_is_shared(porto_alegre: tl.Network, busy: list[str]) -> None:
     assert nothing.timetable is porto_alegre.timetable
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_again_with_changes_saved_and_pickled(porto_alegre: tl.Network, busy: list[str], tmp_path: Path) -> None:
     updates = some_updates(busy)
     once = porto_alegre.with_updates(content(updates[:200]))
@@ -163,7 +163,7 @@ def test_again_with_changes_saved_and_pickled(porto_alegre: tl.Network, busy: li
         pd.testing.assert_frame_equal(times[0], other)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_new_speeds_keep_the_updates(porto_alegre: tl.Network, busy: list[str]) -> None:
     """They are applied to the planned timetable again, and newer ones take their place."""
     updates = some_updates(busy)

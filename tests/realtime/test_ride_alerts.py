@@ -335,7 +335,7 @@ def test_what_an_alert_says(planned: tl.Network) -> None:
     assert str(tl.Alert("", "First\nsecond")) == "First" and str(tl.Alert("", effect="NO_SERVICE")) == "No service"
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_explain_says_that_the_plan_would_do(planned: tl.Network) -> None:
     gone = {"trip": {"trip_id": "t0", "start_date": DAY, "schedule_relationship": "CANCELED"}}
     network = planned.with_updates(message([], None, gone))

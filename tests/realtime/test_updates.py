@@ -635,7 +635,7 @@ class TestFeeds:
             read_updates([], None)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_messages_with_a_feed_and_without(two: Timetable) -> None:
     """Each message is about its own feed, or any, whatever the others of the list are about."""
     names = two.feeds["name"].tolist()

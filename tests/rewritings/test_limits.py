@@ -67,7 +67,7 @@ def cells_alone(answer: Any) -> Any:
     return answer.drop(columns="index", errors="ignore")
 
 
-@pytest.mark.parametrize("question", first_of(3, QUESTIONS, mark=pytest.mark.thorough, few=pytest.mark.slow))
+@pytest.mark.parametrize("question", first_of(1, QUESTIONS, mark=pytest.mark.thorough, few=pytest.mark.slow))
 def test_one_by_one_or_together(porto_alegre: tl.Network, places: gpd.GeoSeries, question: str) -> None:
     ask, column = QUESTIONS[question], "distance" if "distance" in question else "travel_time"
     together, backwards = (ask(porto_alegre, places, list(limits)) for limits in (LIMITS, LIMITS[::-1]))

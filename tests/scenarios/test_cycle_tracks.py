@@ -110,7 +110,7 @@ def test_new_streets_have_the_levels_of_their_class(tmp_path: Path) -> None:
         assert added["stress_forward"].iloc[-1] == level, highway
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_speeds_of_cars_decide_levels_as_limits_in_data_do(tmp_path: Path) -> None:
     network = built(tmp_path)
     for kph in (20, 30, 50, 70, 100):

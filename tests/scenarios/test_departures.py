@@ -82,7 +82,7 @@ def test_a_line_that_does_not_run_on_the_typical_day(tmp_path: Path) -> None:
     assert counts(network, tl.ScaleHeadway("S", 0.5)) == (2, "2026-01-04", 3)
 
 
-@pytest.mark.parametrize("route", first_of(1, ["494", "LINHA1"], mark=pytest.mark.thorough))
+@pytest.mark.parametrize("route", first_of(1, ["494", "LINHA1"], mark=pytest.mark.thorough, few=pytest.mark.slow))
 def test_reports_and_tables_agree_in_a_city(porto_alegre: tl.Network, route: str) -> None:
     day = porto_alegre.typical_day
     for change in (tl.ScaleHeadway(route, 0.5), tl.SetHeadway(route, "07:00", "09:30", 420)):
@@ -97,7 +97,7 @@ def test_reports_and_tables_agree_in_a_city(porto_alegre: tl.Network, route: str
         assert (table.drop(index=route)["change"] == "same").all()
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_new_and_removed_lines_are_gained_and_lost(porto_alegre: tl.Network) -> None:
     stops = porto_alegre.stops_frame()["stop_id"].iloc[:2].tolist()
     new = tl.AddLine(

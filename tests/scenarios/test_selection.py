@@ -144,7 +144,10 @@ def beside_by_hand(network: tl.Network, own: set[int], metres: float) -> tuple[s
 @pytest.mark.parametrize(
     ("city", "name", "metres"),
     combined(
-        [("helsinki", "Pitkäsilta"), ("porto_alegre", "Viaduto São Jorge")], [5.0, 20.0], mark=pytest.mark.thorough
+        [("helsinki", "Pitkäsilta"), ("porto_alegre", "Viaduto São Jorge")],
+        [5.0, 20.0],
+        mark=pytest.mark.thorough,
+        few=pytest.mark.slow,
     ),
 )
 def test_what_runs_beside_a_bridge(city: str, name: str, metres: float, request: pytest.FixtureRequest) -> None:

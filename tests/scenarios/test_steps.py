@@ -303,7 +303,7 @@ def test_rows_are_those_of_the_network_however_many_streets_split_them(tables: S
 
 
 @given(street_tables())
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_each_edge_has_a_name_of_its_own(tables: StreetTables) -> None:
     every = named(tables, range(tables.edge_from.size))
     assert len(set(every)) == tables.edge_from.size

@@ -161,7 +161,7 @@ def test_headways_of_frequencies(tmp_path: Path) -> None:
     assert departures(none, "R0") == ["04:00:00"]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @given(
     st.lists(st.integers(1, 40), min_size=1, max_size=3),
     st.sampled_from([0.05, 0.1, 0.5, 2.0, 20.0]),

@@ -381,7 +381,7 @@ def executors() -> Iterator[dict[str, Executor]]:
 
 @pytest.mark.parametrize(
     ("measure", "way"),
-    combined(["opportunities", "nearest", *CATCHMENTS], WAYS, mark=pytest.mark.thorough, few=pytest.mark.slow),
+    combined(["opportunities", "nearest", *CATCHMENTS], WAYS, mark=pytest.mark.thorough, few=pytest.mark.slow, most=2),
 )
 def test_workers_give_the_same(
     town: tl.Network, homes: Any, sites: Any, executors: dict[str, Executor], way: str, measure: str

@@ -204,8 +204,9 @@ def test_areas_by_distance(town: Path, whole: Network, searched: Any, shortest: 
     assert not all(flags(found))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("mode", first_of(1, ["driving", "walking", "cycling"], mark=pytest.mark.slow))
+@pytest.mark.parametrize(
+    "mode", first_of(1, ["driving", "walking", "cycling"], mark=pytest.mark.thorough, few=pytest.mark.slow)
+)
 @settings(max_examples=4, phases=[Phase.generate])
 @given(box=boxes, seed=st.integers(0, 99))
 def test_travel_times_that_differ_are_flagged(town: Path, whole: Network, mode: str, box: Bounds, seed: int) -> None:
@@ -245,7 +246,7 @@ BY_TIMETABLE_TOO: list[Table] = [
 @pytest.mark.parametrize(
     ("options", "columns", "end"),
     combined(BY_TIMETABLE, ENDS, mark=pytest.mark.thorough)
-    + combined(BY_TIMETABLE_TOO, ENDS, mark=pytest.mark.thorough, few=pytest.mark.slow),
+    + combined(BY_TIMETABLE_TOO, ENDS, mark=pytest.mark.thorough, few=pytest.mark.slow, most=2),
     ids=str,
 )
 @settings(max_examples=4, phases=[Phase.generate])
@@ -295,7 +296,7 @@ def test_flags_of_trips(town: Path, end: str, box: Bounds, seed: int) -> None:
     assert (found.reaches_border == ((gap <= 0.0) | is_uncertain))[clear | is_uncertain].all()
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_bounds_of_rides_are_those_of_the_streets_that_walks_use(porto_alegre: Network, tmp_path: Path) -> None:
     porto_alegre.save(tmp_path / "fresh.network")
     fresh = tl.load_network(tmp_path / "fresh.network")
@@ -321,6 +322,7 @@ def test_bounds_of_rides_are_those_of_the_streets_that_walks_use(porto_alegre: N
         ENDS,
         mark=pytest.mark.thorough,
         few=pytest.mark.slow,
+        most=1,
     ),
 )
 @settings(max_examples=3, phases=[Phase.generate])
@@ -340,7 +342,7 @@ def test_accessibility_that_differs_is_flagged(
         pd.testing.assert_frame_equal(found, tl.accessibility(part, homes, shops, executor=executor, **asked))
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_flags_of_trips_are_the_same_by_every_way(town: Path, tmp_path: Path) -> None:
     """Chosen pairs, several moments, lengths and saved networks; a change of the timetable has flags of its own."""
     part = built(town, (*place(5.5, 5.5), *place(20.5, 20.5)), has_buses=True)

@@ -77,7 +77,7 @@ def test_known_factors_are_found_again(grid: Network) -> None:
     assert "add_speeds(network, factors=calibration.factors, mode='driving')" in repr(found)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_noise_and_outliers(grid: Network) -> None:
     table = measured(grid, 300, TRUE, noise=0.1)
     # One in twenty stopped for half an hour on the way.
@@ -157,7 +157,7 @@ def test_what_data_cannot_tell(grid: Network) -> None:
         calibrate_speeds(grid, table.iloc[:20])
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_class_that_routes_leave_at_new_speeds(grid: Network, monkeypatch: pytest.MonkeyPatch) -> None:
     route, table = fit.route_trips, measured(grid, 120, TRUE)
 
@@ -210,7 +210,7 @@ def test_other_modes(grid: Network, mode: str) -> None:
     assert again.edges_frame()[f"{mode}_kph_forward"].min() < 13
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_points_in_any_form(grid: Network) -> None:
     table = measured(grid, 120, TRUE)
     factors = calibrate_speeds(grid, table).factors

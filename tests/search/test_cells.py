@@ -185,7 +185,7 @@ def assert_like(found, expected):
     ("grid", "resolution", "mode"),
     combined(
         [("h3", 9), ("h3", 10), ("geohash", 7), ("geohash", 6)], ["walking", "driving"],
-        mark=pytest.mark.thorough, few=pytest.mark.slow,
+        mark=pytest.mark.thorough, few=pytest.mark.slow, most=2,
     ),
 )  # fmt: skip
 def test_statistics_are_those_of_the_samples(town, grid, resolution, mode):
@@ -210,6 +210,7 @@ def test_statistics_are_those_of_the_samples(town, grid, resolution, mode):
         ],
         mark=pytest.mark.thorough,
         few=pytest.mark.slow,
+        most=1,
     ),
 )
 def test_statistics_in_a_city(helsinki, grid, resolution, options):

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import traveltime_lab as tl
-from tests.support.combinations import combined
+from tests.support.combinations import combined, first_of
 from tests.support.towns import MEANS, ON_FOOT, STOPS, STREETS, timetable, towns
 from tests.support.worlds import FRAME, at, tables
 from tests.transit.test_lengths import drawn_feed
@@ -237,8 +237,7 @@ def test_hours_that_come_twice(autumn: tl.Network, name: str, side: str) -> None
     assert_equal_to_single_calls(search, autumn, HOURS_OF_AUTUMN, side, *points, **how)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("side", SIDES)
+@pytest.mark.parametrize("side", first_of(1, SIDES, mark=pytest.mark.thorough, few=pytest.mark.slow))
 def test_more_street_graphs_than_a_network_keeps(
     sample: tl.Network, places: gpd.GeoDataFrame, monkeypatch: pytest.MonkeyPatch, side: str
 ) -> None:

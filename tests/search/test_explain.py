@@ -403,7 +403,7 @@ class TestTimetables:
         assert found.nearest_request["transportation"].direct_walking_time == walk.data["needed"]
         assert found.nearest_request["travel_time"] == max(travel_time, walk.data["needed"])
 
-    @pytest.mark.slow
+    @pytest.mark.thorough
     def test_no_service_that_day(self, tmp_path: Path) -> None:
         calendar = """
             service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date
@@ -451,7 +451,7 @@ class TestTimetables:
         found = leaving(network, (0, 0), (10_000, 0), "08:00", travel_time=3600)
         assert "It takes 1 h 30 min 21 s, which is 30 min 21 s too long: the limit is 1 h." in str(found)
 
-    @pytest.mark.slow
+    @pytest.mark.thorough
     def test_no_service_at_the_destination_that_day(self, tmp_path: Path) -> None:
         calendar = """
             service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date
@@ -500,7 +500,7 @@ class TestTimetables:
         assert found.nearest_request is not None
         assert found.nearest_request["departure_time"] == first.data["next"]
 
-    @pytest.mark.slow
+    @pytest.mark.thorough
     def test_the_last_trip_is_gone(self, street: tl.Network) -> None:
         found = leaving(street, (0, 0), (10_000, 0), "10:00")
         # On foot it would be reached, too, as the second reason says.
@@ -519,7 +519,7 @@ class TestTimetables:
         assert found.nearest_request is not None
         assert found.nearest_request["departure_time"].isoformat() == "2026-03-03T08:00:00+00:00"
 
-    @pytest.mark.slow
+    @pytest.mark.thorough
     def test_arriving(self, street: tl.Network) -> None:
         how = {"travel_time": 1800, "transportation": "bus"}
         found = told(street, (0, 0), (10_000, 0), arrival_time="2026-03-03T07:00", **how)
@@ -552,7 +552,7 @@ class TestTimetables:
             "departure_time": dt.datetime(2026, 3, 3, 8, tzinfo=ZoneInfo("UTC")),
         }
 
-    @pytest.mark.slow
+    @pytest.mark.thorough
     def test_too_many_changes(self, tmp_path: Path) -> None:
         trips = [[("a", 28_800), ("b", 29_100)], [("b", 29_400), ("c", 29_700)]]
         network = town(tmp_path, {"a": 0.0, "b": 5000.0, "c": 10_000.0}, trips)
@@ -641,7 +641,7 @@ class TestTimetables:
         assert found.nearest_request is not None
         assert found.nearest_request["transportation"].type in ("walking", "cycling", "driving")
 
-    @pytest.mark.slow
+    @pytest.mark.thorough
     def test_buses_after_midnight(self, tmp_path: Path) -> None:
         calendar = """
             service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date

@@ -125,7 +125,7 @@ def test_areas_of_random_streets(
     assert_area_is_that_of_pairs(network, at((x, 120)), most, **how)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.too_slow], phases=[Phase.generate])
 @given(
     st.sampled_from(["public_transport", "cycling+public_transport", "driving+public_transport"]),
@@ -158,7 +158,7 @@ CITY: list[Any] = [
     ("public_transport", {"departure_time": MOMENT}, {"max_emissions": 150}),
     pytest.param("bus", {"arrival_time": MOMENT, "window": 300}, {"max_emissions": 200}, marks=pytest.mark.thorough),
     pytest.param(
-        "driving+public_transport", {"departure_time": MOMENT}, {"max_emissions": 500}, marks=pytest.mark.slow
+        "driving+public_transport", {"departure_time": MOMENT}, {"max_emissions": 500}, marks=pytest.mark.thorough
     ),
 ]
 
@@ -184,7 +184,7 @@ def test_limits_that_nothing_exceeds_change_nothing() -> None:
     assert tl.receipt(found)["arguments"]["costs"]["emissions"]["bus"] == tl.Costs().grams_per_km("bus")
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_several_travel_times_moments_and_no_emissions_at_all() -> None:
     network, places = tl.sample_network(), tl.sample_points()[:2]
     how: dict[str, Any] = {"transportation": "public_transport", "max_emissions": 100, "level_of_detail": LEVEL}
@@ -208,7 +208,7 @@ def test_several_travel_times_moments_and_no_emissions_at_all() -> None:
     assert cells["origin"].tolist() == places.index.tolist() and (cells["max"] == 0).all()
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_replays_scenarios_and_accuracy(tmp_path: Any) -> None:
     network, places = tl.sample_network(), tl.sample_points()[:2]
     how: dict[str, Any] = {"travel_time": 600, "max_emissions": 300, "costs": {"occupancy": 1.5}}

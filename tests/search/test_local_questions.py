@@ -19,11 +19,13 @@ import geopandas as gpd
 import pytest
 
 import traveltime_lab as tl
+from tests.support.combinations import first_of
 from tests.support.towns import timetable
 from tests.support.worlds import at, tables
 from traveltime_lab.settings import settings
 
-pytestmark = pytest.mark.slow
+#: Questions of each kind of search; the others are forms of them.
+FEW = ("accessibility", "distance_map", "explain", "h3_cells", "nearest", "routes", "time_filter", "time_map, bus")
 
 HERE, THERE, MORNING = at((630, 520)), at((910, 700)), "2026-03-02T08:00"
 #: A bus along the town, and how to go by it.
@@ -106,7 +108,13 @@ def peak_of(question: Question, network: tl.Network) -> int:
         tracemalloc.stop()
 
 
-@pytest.mark.parametrize("name", QUESTIONS)
+@pytest.mark.parametrize(
+    "name",
+    first_of(
+        len(FEW), [*FEW, *(name for name in QUESTIONS if name not in FEW)],
+        mark=pytest.mark.thorough, few=pytest.mark.slow,
+    ),
+)  # fmt: skip
 def test_memory_does_not_grow_with_the_network(name: str) -> None:
     smallest, small, large = town(40), town(60), town(110)
     # In several threads the peak depends on how many parts of an area are computed at the same time, and in one on how

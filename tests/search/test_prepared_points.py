@@ -69,7 +69,10 @@ def places(porto_alegre: tl.Network) -> gpd.GeoDataFrame:
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=pytest.mark.slow) if name == "reliability_map" else name for name in sorted(functions())],
+    [
+        pytest.param(name, marks=pytest.mark.thorough) if name == "reliability_map" else name
+        for name in sorted(functions())
+    ],
 )
 def test_answers_are_those_of_the_table(
     porto_alegre: tl.Network, places: gpd.GeoDataFrame, tmp_path: Path, name: str

@@ -21,6 +21,7 @@ import shapely
 
 import traveltime_lab as tl
 from tests.support import ROOT
+from tests.support.combinations import first_of
 from tests.support.feeds import feed
 from tests.support.osm_files import osm_xml
 from traveltime_lab.network.network import Network
@@ -109,7 +110,7 @@ def with_heights(places: gpd.GeoDataFrame) -> gpd.GeoDataFrame:
     return places.set_geometry(raised(places.geometry.to_numpy(), [120.0, 0.0, -7.5]), crs=places.crs)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_places_with_heights_are_the_same_places(
     town: Network, places: gpd.GeoDataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -341,7 +342,7 @@ ODD = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("n_values", [2, pytest.param(len(ODD), marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("n_values", first_of(1, [2, len(ODD)], mark=pytest.mark.thorough, few=pytest.mark.slow))
 def test_damaged_receipts_are_refused(town: Network, places: gpd.GeoDataFrame, n_values: int) -> None:
     """Anything in the place of anything, and nothing: replayed or refused, with an error of the library."""
     found = tl.snap(town, places)

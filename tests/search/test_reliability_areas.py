@@ -285,7 +285,7 @@ def test_stops_that_only_live_updates_call_at(tmp_path: Path) -> None:
 # The call ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_days_executors_and_receipts(town: tl.Network, days: dict[dt.date, tl.Network]) -> None:
     away = gpd.GeoSeries.from_xy(*FRAME.to_lnglat([90_000.0], [0.0]), crs=4326, index=["away"])
     homes = pd.concat([CENTRE, away])
@@ -312,7 +312,7 @@ def test_days_executors_and_receipts(town: tl.Network, days: dict[dt.date, tl.Ne
         pickle.loads(pickle.dumps(answer))
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_by_processes(town: tl.Network, days: dict[dt.date, tl.Network]) -> None:
     with ProcessPoolExecutor(2) as executor:
         one, other = (

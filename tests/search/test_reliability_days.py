@@ -188,7 +188,7 @@ def bus(folder: Path, name: str, trips: dict[str, int]) -> Path:
     return written.rename(path / f"{name}.zip")
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_feeds_with_equal_ids(tmp_path: Path) -> None:
     """Feeds are matched by name: a trip of one is not that of another with the same id."""
     one, two = bus(tmp_path, "one", {"x": 28_800}), bus(tmp_path, "two", {"x": 29_400, "y": 30_000})
@@ -216,7 +216,7 @@ def test_feeds_with_equal_ids(tmp_path: Path) -> None:
 # Receipts ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_receipts_say_which_day_differs(stations: tl.Network) -> None:
     late = pd.DataFrame({"trip_id": "t0", "date": ["2026-03-02", "2026-03-03"], "stop_sequence": 0})
     late["departure_delay"] = [60, 120]

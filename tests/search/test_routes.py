@@ -282,7 +282,7 @@ def test_sums_are_those_of_time_filter_in_a_city(helsinki, mode):
     assert all(map(has_no_joint_twice, times.geometry))
 
 
-@pytest.mark.parametrize("pace", first_of(2, [1e-3, 1e3, 0.05], mark=pytest.mark.thorough, few=pytest.mark.slow))
+@pytest.mark.parametrize("pace", first_of(1, [1e-3, 1e3, 0.05], mark=pytest.mark.thorough, few=pytest.mark.slow))
 def test_the_first_search_may_reach_too_far_or_not_far_enough(helsinki, monkeypatch, pace):
     lng, lat = random_points(helsinki, 16, seed=4)
     points = gpd.GeoSeries.from_xy(lng, lat, crs="EPSG:4326")

@@ -165,7 +165,7 @@ def test_streets_in_every_form(means: Any) -> None:
     ("means", "asked"),
     combined(
         ["public_transport", "cycling+public_transport", "driving+public_transport"], ASKED,
-        mark=pytest.mark.thorough, few=pytest.mark.slow,
+        mark=pytest.mark.thorough, few=pytest.mark.slow, most=1,
     ),
 )  # fmt: skip
 def test_timetables_in_every_form(means: str, asked: dict[str, Any]) -> None:
@@ -217,14 +217,17 @@ def test_milligrams_are_rounded_half_up() -> None:
 # Limits ---------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("means", "limits"),
     [
-        ("driving", {"max_emissions": 600}),
-        ("cycling", {"max_cost": 0.12, "max_emissions": 1}),
-        ("public_transport", {"max_emissions": 300, "departure_time": MOMENT}),
-        ("public_transport", {"max_emissions": 300, "arrival_time": MOMENT, "window": 600}),
+        pytest.param("driving", {"max_emissions": 600}, marks=pytest.mark.thorough),
+        pytest.param("cycling", {"max_cost": 0.12, "max_emissions": 1}, marks=pytest.mark.slow),
+        pytest.param("public_transport", {"max_emissions": 300, "departure_time": MOMENT}, marks=pytest.mark.slow),
+        pytest.param(
+            "public_transport",
+            {"max_emissions": 300, "arrival_time": MOMENT, "window": 600},
+            marks=pytest.mark.thorough,
+        ),
     ],
 )
 def test_opportunities_within_limits_are_those_of_the_table(means: str, limits: dict[str, Any]) -> None:

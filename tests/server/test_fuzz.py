@@ -112,6 +112,7 @@ ANYTHING = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.sampled_from(sorted(RIGHT)), ANYTHING, st.data())
 def test_any_json_anywhere(door: Door, path: str, value: object, data: st.DataObject) -> None:

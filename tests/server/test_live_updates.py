@@ -298,7 +298,7 @@ def test_updates_that_cannot_be_applied(
     assert following.look()[0]["status"] == "ok" and following.delay == 180
 
 
-@pytest.mark.parametrize("guilty", first_of(1, [1, 0, 2], mark=pytest.mark.thorough))
+@pytest.mark.parametrize("guilty", first_of(1, [1, 0, 2], mark=pytest.mark.thorough, few=pytest.mark.slow))
 def test_one_source_of_several_cannot_be_applied(
     planned: tl.Network, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, guilty: int
 ) -> None:

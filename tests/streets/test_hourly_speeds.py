@@ -115,7 +115,7 @@ def test_what_is_done_with_speeds_is_done_with_those_of_each_edge(data):
 
 @quick
 @given(towns(), st.data())
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_speeds_at_a_moment_equal_those_of_a_list_of_times(network, data):
     rows = data.draw(profiles(network.n_edges))
     if not len(rows):

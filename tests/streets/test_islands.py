@@ -153,7 +153,7 @@ def test_every_engine_knows_islands_and_single_places(island: tl.Network, engine
 
 @quick
 @given(towns(), st.sampled_from(["walking", "cycling", "driving"]), st.integers(0, 2**31))
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_every_door_has_the_same_times(network: tl.Network, mode: str, seed: int) -> None:
     """Random towns have islands, most of them of one or two streets."""
     places = gpd.GeoSeries.from_xy(*random_points(network, 7, seed), crs="EPSG:4326")

@@ -63,7 +63,7 @@ def bent_towns(draw: st.DrawFn) -> tl.Network:
     st.sampled_from([0, 1, 59, 60, 61, 150, 400, 3600]),
     st.integers(0, 2**31),
 )
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_labels_are_those_of_the_matrix_and_lines_as_long(
     network: tl.Network, mode: str, metric: Any, limit: int, seed: int
 ) -> None:

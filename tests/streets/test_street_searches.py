@@ -82,7 +82,7 @@ def test_times_equal_networkx_on_random_towns(network, mode, seed, moment):
     compare_with_networkx(network, mode, 5, 8, seed, moment, by_hand=True)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @settings(quick, max_examples=8)
 @given(
     towns(),
@@ -96,8 +96,10 @@ def test_times_equal_networkx_on_slopes(network, mode, seed):
     )
 
 
-@pytest.mark.parametrize("mode", ["walking", "cycling", "driving", "driving+ferry"])
-@pytest.mark.slow
+@pytest.mark.parametrize(
+    "mode",
+    first_of(1, ["driving+ferry", "walking", "cycling", "driving"], mark=pytest.mark.thorough, few=pytest.mark.slow),
+)
 def test_times_equal_networkx_in_helsinki(helsinki, mode):
     compare_with_networkx(helsinki, mode, 4, 40, 1)
 

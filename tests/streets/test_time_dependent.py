@@ -218,7 +218,7 @@ def compare_tables(one: pd.DataFrame | pd.Series, other: pd.DataFrame | pd.Serie
 
 @quick
 @given(towns(), st.data())
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_leaving_later_never_arrives_earlier(network, data):
     by_hour, _, _, moment = drawn_town(network, data)
     points = gpd.GeoSeries.from_xy(*random_points(network, 5, data.draw(st.integers(0, 999))), crs="EPSG:4326")

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 
-def combined(*choices: Iterable[Any], mark: Any, few: Any = (), times: int = 1) -> list[Any]:
+def combined(*choices: Iterable[Any], mark: Any, few: Any = (), times: int = 1, most: int | None = None) -> list[Any]:
     """
     Return all combinations of values for `pytest.mark.parametrize`, of which few lack `mark` and have that of `few`.
 
-    Each value is in `times` combinations or more of these, beside different values. A tuple is the values of several
-    parameters.
+    Each value is in `times` combinations or more of these, beside different values. With `most` there are no more
+    than so many of these. A tuple is the values of several parameters.
     """
     values = [list(each) for each in choices]
     longest = max(map(len, values))
@@ -23,6 +23,7 @@ def combined(*choices: Iterable[Any], mark: Any, few: Any = (), times: int = 1) 
         for i in range(longest)
         for shift in range(times)
     }
+    chosen = set(sorted(chosen)[:most])
     found = []
     for key in itertools.product(*(range(len(each)) for each in values)):
         parts = [each[k] for each, k in zip(values, key, strict=True)]

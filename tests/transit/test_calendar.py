@@ -41,6 +41,7 @@ def runs(row: Any, day: int) -> bool:
     return exceptions.get(day, weekdays[day % 7] and first <= day <= last)
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(
     st.lists(SERVICE, min_size=1, max_size=6), st.integers(0, 6), st.sets(st.integers(-5, 25), min_size=1), st.data()

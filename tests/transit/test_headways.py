@@ -98,7 +98,7 @@ def firsts_of(world: World, timetable: Timetable, draw: Draw) -> list[int]:
 
 
 class TestAverage:
-    @pytest.mark.parametrize("most_rides", first_of(1, [None, 1, 2], mark=pytest.mark.thorough))
+    @pytest.mark.parametrize("most_rides", first_of(1, [None, 1, 2], mark=pytest.mark.thorough, few=pytest.mark.slow))
     def test_equals_trying_all_boardings(self, tmp_path: Path, most_rides: int | None) -> None:
         n_reached = 0
         for seed in SEEDS:
@@ -121,7 +121,7 @@ class TestAverage:
                     n_reached += len(within)
         assert n_reached > 300
 
-    @pytest.mark.slow
+    @pytest.mark.thorough
     def test_departures_and_arrivals_are_dual(self, tmp_path: Path) -> None:
         options, n_pairs = TransitOptions(4 * 3_600_000), 0
         for seed in SEEDS:
@@ -142,7 +142,7 @@ class TestAverage:
                 n_pairs += 1
         assert n_pairs > 180
 
-    @pytest.mark.parametrize("is_arrival", first_of(1, [False, True], mark=pytest.mark.thorough))
+    @pytest.mark.parametrize("is_arrival", first_of(1, [False, True], mark=pytest.mark.thorough, few=pytest.mark.slow))
     def test_legs_lead_there_in_time(self, tmp_path: Path, is_arrival: bool) -> None:
         options, n_legs = TransitOptions(4 * 3_600_000), 0
         for seed in SEEDS:
@@ -277,7 +277,7 @@ def monte_carlo(network: tl.Network, n_oracle: int, n_draws: int) -> None:
         assert abs(row["share"] - p) <= 4 * math.sqrt(p * (1 - p) * (1 / n_draws + 1 / n_oracle)) + 1 / n_draws
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_percentiles_within_the_error_of_the_draws(street: tl.Network) -> None:
     monte_carlo(street, 10_000, 200)
 

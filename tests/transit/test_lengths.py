@@ -457,7 +457,7 @@ def test_lines_of_rides_equal_the_twin(tmp_path_factory: pytest.TempPathFactory,
     assert_lines_equal(network, range(len(trips)), rng)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(towns(), st.integers(0, 2**32 - 1), st.sampled_from([0, 12, 1 << 20]))
 def test_lengths_that_are_kept_are_those_of_lines(

@@ -219,7 +219,7 @@ def test_forms_agree(porto_alegre: tl.Network) -> None:
             assert sparse[name].tolist() == reached[name].tolist()
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_shapes_agree_with_percentiles(porto_alegre: tl.Network) -> None:
     network = porto_alegre
     origin = gpd.GeoSeries.from_xy(*random_points(network, 1, 5), crs="EPSG:4326")

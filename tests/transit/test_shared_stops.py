@@ -123,7 +123,7 @@ def test_rules_reach_the_other_feed_only(tmp_path: Path) -> None:
     assert (found.change_time < FORBIDDEN).all()
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @given(towns(), st.sampled_from([0, 60, 300, 600]))
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_transfers_along_longer_walks(tmp_path_factory: pytest.TempPathFactory, town: Any, budget_s: int) -> None:

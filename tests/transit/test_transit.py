@@ -245,7 +245,7 @@ class TestLimitsOfWalks:
         assert self.ask(town, 2500, direct_walking_time=0) == (600 + 200 + 500, False)
         assert self.ask(town, 0, direct_walking_time=0) == (0, True)
 
-    @pytest.mark.slow
+    @pytest.mark.thorough
     def test_longer_walks_never_take_longer(self, town: tl.Network) -> None:
         for end in (400, 2500, 6000):
             for name in ("transfer_walking_time", "direct_walking_time"):
@@ -374,7 +374,7 @@ def test_matrices_equal_the_oracle(
         np.testing.assert_array_equal(got.to_numpy(), np.floor(times / 1000.0 + 0.5))
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     towns(), MEANS, st.booleans(), st.sampled_from([(None, ()), (300, ()), (600, (80,)), (900, (30,))]),
@@ -444,7 +444,7 @@ def test_walks_of_large_cities_are_spread_in_parts(tmp_path: Path, name: str) ->
     assert whole.geometry.geom_equals_exact(pd.concat(parts).geometry, 0.0).all()
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(towns(), MEANS, st.booleans(), st.integers(0, 2**32 - 1))
 def test_both_ways_to_read_many_points(
@@ -580,7 +580,7 @@ class TestStayingSeated:
         route, _ = self.ridden(tmp_path, 3000, 6000)
         assert [(leg.ride.trip_id, leg.ride.stays_seated) for leg in route.legs if leg.ride] == [("t1", False)]
 
-    @pytest.mark.slow
+    @pytest.mark.thorough
     @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
     @given(towns(), st.booleans(), st.integers(0, 2**32 - 1))
     def test_legs_of_any_vehicle_follow_each_other(
@@ -781,7 +781,7 @@ def test_a_shape_of_one_point_or_backwards_is_no_shape(tmp_path: Path) -> None:
         np.testing.assert_array_equal(line, stops.loc[["a", "b"]].to_numpy())
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_routes_take_as_long_as_the_matrix_says(porto_alegre: tl.Network) -> None:
     network = porto_alegre
     origins = gpd.GeoSeries.from_xy(*random_points(network, 4, 1), crs="EPSG:4326")

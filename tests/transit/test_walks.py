@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import traveltime_lab as tl
+from tests.support.combinations import combined
 from tests.support.oracle_walks import Walked, earliest, walked
 from tests.support.towns import ON_FOOT, blocks, timetable, towns
 from tests.support.worlds import at, tables, with_slopes
@@ -87,7 +88,7 @@ def test_a_search_from_each_stop(
         assert 2 * walks.rows.ms.size <= walks.by_state.ms.size
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @given(towns(), st.integers(0, 2**32 - 1), st.sampled_from([0, 60_000, 300_000, 1_000_000]))
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_earliest_arrivals(tmp_path_factory: pytest.TempPathFactory, town: Any, seed: int, limit_ms: int) -> None:
@@ -137,9 +138,13 @@ def test_lengths_that_need_wider_numbers(tmp_path: Path) -> None:
 BUS = {"transportation": {"type": "public_transport", "walking_time": 300}}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("how", [{"departure_time": "2026-03-02T08:00"}, {"arrival_time": "2026-03-02T08:30"}])
-@pytest.mark.parametrize("limit_s", [120, 420, 1500])
+@pytest.mark.parametrize(
+    ("how", "limit_s"),
+    combined(
+        [{"departure_time": "2026-03-02T08:00"}, {"arrival_time": "2026-03-02T08:30"}], [120, 420, 1500],
+        mark=pytest.mark.thorough, few=pytest.mark.slow,
+    ),
+)  # fmt: skip
 def test_areas_do_not_depend_on_how_streets_are_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: dict[str, str], limit_s: int
 ) -> None:
