@@ -259,19 +259,8 @@ class TileCache:
         rules = (self.reach_m, index.grid, needed, barriers(self.streets))
         found, near = nearest.nearest_segments(x, y, shrink, *rules)
         places: ties.Places = ties.tied_places(x, y, shrink, found, near, *rules, index.parts)
-        counts = np.diff(places.indptr)
-        is_found = counts > 0
-        first = places.indptr[:-1][is_found]
-        edge, fraction = np.full(x.size, -1, np.int32), np.zeros(x.size, np.float32)
-        distance = np.full(x.size, np.inf, np.float32)
-        edge[is_found], fraction[is_found] = places.edge[first], places.fraction[first]
-        distance[is_found] = places.distance[first]
-        is_other = np.ones(places.edge.size, np.bool_)
-        is_other[first] = False
-        cell = np.repeat(np.arange(x.size, dtype=np.int32), counts)[is_other]
-        also, place = places.edge[is_other], places.fraction[is_other].astype(np.float32)
-        metres = places.distance[is_other].astype(np.float32)
-        return Tile(edge[None], fraction[None], distance[None], cell, also, place, metres)
+        edge, fraction, distance, *others = ties.divided(places)
+        return Tile(edge[None], fraction[None], distance[None], *others)
 
     def _make(self, key: tuple[int, int], blocks: BoolArray, former: Tile | None) -> Tile:
         """Snap the centres of the cells of some blocks of a tile, of which others may be known."""

@@ -69,7 +69,7 @@ def nearest_on_raster(centres, is_requested, limit, grid, needed, barriers):
         np.zeros(shape, np.bool_),
     )  # fmt: skip
     # Where the segments that may be tied of each cell begin and end.
-    first, last = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+    first, last = np.zeros(shape, np.int32), np.zeros(shape, np.int32)
     side = _SQUARE
     while side > 1 and side * centres.step > _LONGEST_M:
         side //= 2
@@ -79,7 +79,8 @@ def nearest_on_raster(centres, is_requested, limit, grid, needed, barriers):
         near = _nearest_of_each(centres, is_requested, limit, grid, needed, found, first, last)
     if barriers.ends.shape[0]:
         go_round(centres, limit, grid, needed, barriers, found, first, last)
-    return found, *_in_order(found.may_be_tied, first, last, near)
+    tied = np.flatnonzero(found.may_be_tied)
+    return found, tied, _in_order(tied, first.reshape(-1), last.reshape(-1), near)
 
 
 def _nearest_of_each(centres, is_requested, limit, grid, needed, found, first, last):
@@ -114,7 +115,7 @@ def _nearest_of_squares(centres, is_requested, limit, grid, needed, side, found,
         Side of the squares in cells, a power of two.
     found : Nearest
         Overwritten where a cell has a segment.
-    first, last : int64 arrays of shape (n_rows, n_columns)
+    first, last : int32 arrays of shape (n_rows, n_columns)
         Overwritten there: where the segments that may be tied begin and end in `near`.
 
     Returns
@@ -426,24 +427,17 @@ def _longer(near):
 
 
 @kernel
-def _in_order(may_be_tied, first, last, near):
-    """Return the cells that may be tied, and their segments that may be in the same order."""
-    n_rows, n_columns = may_be_tied.shape
-    n, n_near = 0, 0
-    for row in range(n_rows):
-        for column in range(n_columns):
-            if may_be_tied[row, column]:
-                n, n_near = n + 1, n_near + last[row, column] - first[row, column]
-    tied, begin = np.empty(n, np.int64), np.zeros(n + 1, np.int64)
+def _in_order(tied, first, last, near):
+    """Return the segments that may be tied of some cells in the order of these."""
+    n_near = np.int64(0)
+    for cell in tied:
+        n_near += last[cell] - first[cell]
+    begin = np.zeros(tied.size + 1, np.int64)
     segment, position, squared = np.empty(n_near, np.int32), np.empty(n_near), np.empty(n_near)
-    n, n_near = 0, 0
-    for row in range(n_rows):
-        for column in range(n_columns):
-            if may_be_tied[row, column]:
-                for j in range(first[row, column], last[row, column]):
-                    segment[n_near], position[n_near] = near.segment[j], near.position[j]
-                    squared[n_near] = near.squared[j]
-                    n_near += 1
-                tied[n], begin[n + 1] = row * n_columns + column, n_near
-                n += 1
-    return tied, Near(begin, segment, position, squared)
+    n_near = np.int64(0)
+    for i in range(tied.size):
+        for j in range(np.int64(first[tied[i]]), np.int64(last[tied[i]])):
+            segment[n_near], position[n_near], squared[n_near] = near.segment[j], near.position[j], near.squared[j]
+            n_near += 1
+        begin[i + 1] = n_near
+    return Near(begin, segment, position, squared)

@@ -16,7 +16,6 @@ from traveltime_lab.kernels.compiled import kernel
 from traveltime_lab.kernels.street.crossings import is_barred, is_surely_free
 from traveltime_lab.kernels.street.grid import cell_at, empty_metres
 from traveltime_lab.kernels.street.nearest import TIE_M, Near, Nearest, is_walk_barred, place_on
-from traveltime_lab.kernels.street.raster_barriers import points_of
 
 #: Largest number of places of a point (assumed to be more than are needed).
 _MOST_TIED = 256
@@ -79,6 +78,7 @@ def places_of(found, edge_of, parts):
     return edge, fraction
 
 
+@kernel
 def tied_cells(centres, found, tied, near, limit, grid, needed, barriers, parts):
     """
     Return the other streets that are as near to the cells of a raster as the nearest one, within `TIE_M`.
@@ -96,17 +96,60 @@ def tied_cells(centres, found, tied, near, limit, grid, needed, barriers, parts)
     cell, edge, fraction, distance : int32, int32, float32 and float32 arrays of shape (n,)
         Cells in ascending order: ``row * n_columns + column``.
     """
-    n_columns = found.segment.shape[1]
-    at = np.divmod(tied, n_columns)
-    segment, position, metres, may_be_tied = (part[at] for part in found)
-    here = Nearest(segment, position.astype(np.float64), metres.astype(np.float64), may_be_tied)
-    px, py, k = points_of(centres, tied, n_columns)
-    places = tied_places(px, py, k, here, near, limit, grid, needed, barriers, parts)
-    # The first place of each cell is the nearest one.
-    counts, is_other = np.diff(places.indptr), np.ones(places.edge.size, np.bool_)
-    is_other[places.indptr[:-1][counts > 0]] = False
-    cell, edge = np.repeat(tied.astype(np.int32), counts)[is_other], places.edge[is_other]
-    return cell, edge, places.fraction[is_other].astype(np.float32), places.distance[is_other].astype(np.float32)
+    first_x, first_y, step, shrink = centres
+    n, n_columns = tied.size, found.segment.shape[1]
+    px, py, k = np.empty(n), np.empty(n), np.empty(n)
+    segment, position, metres = np.empty(n, np.int32), np.empty(n), np.empty(n)
+    for i in range(n):
+        row, column = tied[i] // n_columns, tied[i] % n_columns
+        px[i], py[i], k[i] = first_x + column * step, first_y + row * step, shrink[row]
+        segment[i], position[i] = found.segment[row, column], found.position[row, column]
+        metres[i] = found.distance[row, column]
+    here = Nearest(segment, position, metres, np.ones(n, np.bool_))
+    places = _tied_places(px, py, k, here, near, limit, grid, needed, barriers, parts)
+    _, _, _, point, edge, fraction, distance = divided(places)
+    for i in range(point.size):
+        point[i] = tied[point[i]]
+    return point, edge, fraction, distance
+
+
+@kernel
+def divided(places):
+    """
+    Return the nearest place of each point, and the others.
+
+    Parameters
+    ----------
+    places : Places
+        From `tied_places`.
+
+    Returns
+    -------
+    edge, fraction, distance : int32, float32 and float32 arrays of shape (n_points,)
+        -1, 0 and inf for points without a place.
+    point, other_edge, other_fraction, other_distance : int32, int32, float32 and float32 arrays of shape (n_others,)
+        Points in ascending order.
+    """
+    indptr = places.indptr
+    n = indptr.size - 1
+    edge, fraction, distance = np.empty(n, np.int32), np.empty(n, np.float32), np.empty(n, np.float32)
+    n_others = indptr[n]
+    for i in range(n):
+        n_others -= indptr[i] < indptr[i + 1]
+    point, other_edge = np.empty(n_others, np.int32), np.empty(n_others, np.int32)
+    other_fraction, other_distance = np.empty(n_others, np.float32), np.empty(n_others, np.float32)
+    n_others = 0
+    for i in range(n):
+        first = indptr[i]
+        if first == indptr[i + 1]:
+            edge[i], fraction[i], distance[i] = -1, 0.0, np.inf
+            continue
+        edge[i], fraction[i], distance[i] = places.edge[first], places.fraction[first], places.distance[first]
+        for j in range(first + 1, indptr[i + 1]):
+            point[n_others], other_edge[n_others] = i, places.edge[j]
+            other_fraction[n_others], other_distance[n_others] = places.fraction[j], places.distance[j]
+            n_others += 1
+    return edge, fraction, distance, point, other_edge, other_fraction, other_distance
 
 
 def tied_places(px, py, shrink, found, near, limit, grid, needed, barriers, parts):
