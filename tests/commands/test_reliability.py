@@ -81,7 +81,7 @@ def test_pairs(
     assert len(run(capsys, path, path, "--archive", archive, "--form", "departures")) == len(each)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_opportunities_have_a_geometry(
     network: Network, archive: Path, places: tuple[Path, gpd.GeoDataFrame], tmp_path: Path
 ) -> None:

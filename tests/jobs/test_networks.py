@@ -132,7 +132,7 @@ def test_files_are_those_of_one_by_one(
     assert checksums(tmp_path) == found
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_files_answer(world: World, calls: dict[str, dict[str, Any]], tmp_path: Path) -> None:
     folder = write(calls["days"], tmp_path / "d")
     assert sorted(path.name for path in folder.iterdir()) == [
@@ -448,7 +448,7 @@ def island(folder: Path) -> Path:
     return path
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_errors_that_nobody_expects_name_their_network_too(
     calls: dict[str, dict[str, Any]], plain: dict[str, dict[str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -604,7 +604,7 @@ def test_other_arguments_are_refused(
     assert checksums(target) == plain[kind]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_the_same_data_in_other_words_are_the_same(
     world: World, calls: dict[str, dict[str, Any]], plain: dict[str, dict[str, str]], tmp_path: Path
 ) -> None:
@@ -632,7 +632,7 @@ def test_other_versions_and_jobs_are_refused(
         write(calls["scenarios"], own)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_inputs_in_another_order_are_the_same(
     calls: dict[str, dict[str, Any]], plain: dict[str, dict[str, str]], tmp_path: Path
 ) -> None:

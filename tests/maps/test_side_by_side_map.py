@@ -92,7 +92,7 @@ def test_code_gives_the_areas(both: tl.SideBySideMap, street: tl.Network, closed
             assert made.geom_equals_exact(expected, 1e-6).all()
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_exports_are_of_both(both: tl.SideBySideMap, tmp_path: Path) -> None:
     for kind in ("geojson", "parquet", "png", "html"):
         both.before._export(kind)

@@ -74,7 +74,7 @@ def test_through_files_and_with_other_order_of_rows(helsinki: Network, tmp_path:
     check_same(helsinki, again(helsinki, nodes.iloc[::-1], edges.iloc[::-1]), 300)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_what_is_changed_counts(helsinki: Network) -> None:
     edges = helsinki.edges_frame()
     edges[["driving_kph_forward", "driving_kph_backward"]] /= 2

@@ -168,7 +168,7 @@ def test_columns_are_named(porto_alegre: tl.Network, table: pd.DataFrame, days: 
     assert renamed.digest == days.digest
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_max_delay(porto_alegre: tl.Network, table: pd.DataFrame) -> None:
     quality = tl.observed_days(porto_alegre, table, max_delay=240).quality()
     assert quality["events_too_far"].tolist() == [402, 400, 400]

@@ -326,7 +326,7 @@ def test_it_says_what_it_is_prepared_for(plain: Path, ready: Path) -> None:
     assert "prepared for: nothing" in str(network.report())
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_more_can_be_prepared_later(plain: Path, tmp_path: Path) -> None:
     network = tl.load_network(plain).prepare("walking")
     again = tl.load_network(network.save(tmp_path / "one.network")).prepare("driving", "walking")

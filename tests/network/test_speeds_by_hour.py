@@ -168,7 +168,7 @@ def test_the_hour_is_local_and_that_of_the_arrival_in_arrival_searches() -> None
             many.index.get_level_values(0).unique()])] == [144, 288, 288]  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_the_way_to_a_stop_by_car_has_the_speeds_of_its_hour(porto_alegre: Network) -> None:
     crawl = table(edge=np.arange(porto_alegre.n_edges), hour=8, kph=3.0)
     slow = tl.add_speeds(porto_alegre, profile=crawl)
@@ -349,7 +349,7 @@ def test_other_modes_have_no_hours(row: Network, mode: str) -> None:
 # Precedence, and changes
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_what_comes_later_wins(row: Network) -> None:
     first = tl.add_speeds(row, profile=table(way=[100, 101, 101], hour=[8, 8, 9], kph=[10.0, 11, 12]))
     again = tl.add_speeds(first, profile=table(way=101, day="tuesday", hour=[8], kph=30.0))

@@ -74,7 +74,7 @@ def test_trips_are_those_of_the_files(porto_alegre: tl.Network, feeds: dict[str,
     )
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_routes_are_sums_of_trips(porto_alegre: tl.Network, feeds: dict[str, dict[str, pd.DataFrame]]) -> None:
     routes = porto_alegre.routes_frame(date=DAY)
     trips = porto_alegre.trips_frame(date=DAY, geometry=False)
@@ -99,7 +99,7 @@ def test_routes_are_sums_of_trips(porto_alegre: tl.Network, feeds: dict[str, dic
         assert routes.set_index("route_id")[mine].to_dict().items() <= given[theirs].to_dict().items()
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_stops_of_routes(porto_alegre: tl.Network, feeds: dict[str, dict[str, pd.DataFrame]]) -> None:
     routes = porto_alegre.routes_frame().set_index("route_id")
     kept = set(porto_alegre.trips_frame(geometry=False)["trip_id"])
@@ -191,7 +191,7 @@ def test_repeated_trips_of_random_towns(
         assert route["last_departure"] == pd.Timestamp(day, tz="UTC") + pd.Timedelta(times[-1], "s")
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_scenarios_have_their_changed_trips(porto_alegre: tl.Network) -> None:
     route = porto_alegre.routes_frame(date=DAY).query("feed == 'buses'").sort_values("n_departures").iloc[-1]
     changed = porto_alegre.with_changes(

@@ -102,7 +102,7 @@ def test_bounds_that_reach_beyond_a_corner(town: Path) -> None:
     assert tables.extent.contains(lng, lat).tolist() == [True, True, False, False]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_the_last_version_counts_in_any_file(tmp_path: Path) -> None:
     """Also where it is deleted, by the mark of an editor too, and where files have the same number of objects."""
     moved = [dataclasses.replace(item, lng=9.0) for item in ITEMS if item.kind == "node" and item.ref % 7 == 1]

@@ -308,7 +308,7 @@ def test_small_files_are_read_alike(tmp_path: Path, ending: str) -> None:
     assert as_small(tmp_path / "none.osm") == facts(tmp_path / "none.osm")
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_new_objects_of_editors(tmp_path: Path) -> None:
     """New objects have negative ids and no version."""
     new = [

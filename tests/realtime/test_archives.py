@@ -395,7 +395,7 @@ def test_an_empty_folder(timetable: Timetable, tmp_path: Path) -> None:
         read_archive(timetable, tmp_path, None, {})
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_clock_times_that_come_twice(timetable: Timetable) -> None:
     """On the 24th, the trip at night arrives at 02:30, half an hour before the clock goes back to 02:00."""
     date = "20201024"

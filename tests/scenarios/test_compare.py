@@ -72,7 +72,7 @@ def test_areas(nets: Any) -> None:
     assert np.allclose(found["before"].to_numpy()[::2], metric, rtol=0.01)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_maps_of_areas_show_what_was_gained_and_lost(nets: Any) -> None:
     pytest.importorskip("matplotlib").use("agg")
     found = tl.compare(*both(nets, tl.time_map, travel_time=60))
@@ -145,7 +145,7 @@ def test_errors(nets: Any) -> None:
         tl.compare(areas, areas, column="travel_time")
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_maps_of_differences_are_centred_on_zero(nets: Any) -> None:
     found = tl.compare(*both(nets, tl.h3_cells, travel_time=90, resolution=10))
     scene = scene_of(nets[0], found, None, None, None, None)

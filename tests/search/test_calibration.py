@@ -60,7 +60,7 @@ def timed(
     return table.assign(departure_time=when)[seconds > 0]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_known_factors_are_found_again(grid: Network) -> None:
     found = calibrate_speeds(grid, measured(grid, 200, TRUE))
     assert found.factors.to_dict() == pytest.approx(TRUE, rel=0.01)

@@ -71,7 +71,7 @@ def test_what_makes_no_sense_is_refused(town: tl.Network) -> None:
         tl.distance_map(town, at((0, 0)), distance=900, transportation="bus")
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.integers(2, 4), st.booleans(), st.integers(0, 2**32 - 1))
 @example(2, True, 17616).via("the origin is at the end of a one-way street, and so are some cells")

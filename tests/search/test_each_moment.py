@@ -284,7 +284,7 @@ def test_values_that_a_call_shares_have_a_size(sample: tl.Network) -> None:
         assert len(here._values) == MOST_BYTES // (32 << 20)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_day_has_96_quarter_hours(sample: tl.Network, places: gpd.GeoDataFrame) -> None:
     day = (f"{DAY}00:00", "2019-05-14T00:00", "15min")
     found = tl.accessibility(
@@ -322,7 +322,7 @@ def test_a_call_that_fails_has_warned(sample: tl.Network, places: gpd.GeoDataFra
         tl.time_filter(sample, places, places, progress=stop, **how)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_function_for_the_progress_may_search(sample: tl.Network, places: gpd.GeoDataFrame) -> None:
     how: dict[str, Any] = {"travel_time": 1800, "transportation": "public_transport"}
     points = places.iloc[:2], places.iloc[2:4]

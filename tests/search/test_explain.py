@@ -378,7 +378,7 @@ class TestTimetables:
         assert found.nearest_request is not None
         assert found.nearest_request["transportation"].driving_time_to_station == far.data["needed"]
 
-    @pytest.mark.slow
+    @pytest.mark.thorough
     def test_stops_too_far(self, tmp_path: Path) -> None:
         # The stop around the corner has buses that do not go there.
         stops = {"x": 0.0, "y": 100.0, "a": 1200.0, "c": 9000.0}
@@ -655,7 +655,7 @@ class TestTimetables:
         assert found.codes[0] == "last_trip_gone"
         assert found.reasons[0].data["previous"].isoformat() == "2026-03-03T01:00:00+00:00"
 
-    @pytest.mark.slow
+    @pytest.mark.thorough
     def test_little_service_is_a_warning_only_if_it_is_enough(self, tmp_path: Path) -> None:
         calendar = """
             service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date

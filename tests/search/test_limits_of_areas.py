@@ -105,7 +105,7 @@ def assert_cells_are_those_of_pairs(
             assert abs(row["share_reachable"] - len(each) / (names == name).sum()) < 1e-9
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow], phases=[Phase.generate])
 @given(
     street_towns(),

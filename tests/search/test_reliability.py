@@ -216,7 +216,7 @@ def test_the_line_may_come_late_and_early(tmp_path: Path) -> None:
         assert found["possible"].tolist() == [is_possible], delays
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_departures(town: tl.Network) -> None:
     days = days_of(town)
     every = tl.reliability(town, days, *A_TO_C, form="departures", window=300, **HOW)
@@ -336,7 +336,7 @@ def test_days_are_asked_for_one_after_the_other(town: tl.Network) -> None:
     pickle.loads(pickle.dumps(found))
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_by_processes(town: tl.Network) -> None:
     days = Lazy(town, [MONDAY, TUESDAY])
     with ProcessPoolExecutor(2) as executor:

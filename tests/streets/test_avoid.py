@@ -194,7 +194,7 @@ def test_times_equal_networkx_in_cities(request: pytest.FixtureRequest, town: st
     compare_with_networkx(request.getfixturevalue(town), {"type": "walking", "avoid": words}, 8, 40, 3)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(towns(), st.sampled_from([("unlit",), ("unpaved",), EVERY]), st.sampled_from([None, "lenient"]),
        st.integers(0, 2**31))  # fmt: skip

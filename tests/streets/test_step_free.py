@@ -574,7 +574,7 @@ def test_reasons_name_what_is_in_the_way(tmp_path: Path, straight: str, middle: 
     assert again["travel_time"].notna().all()
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_reasons_name_obstacles_between_stops(tmp_path: Path) -> None:
     """Both streets that lead to the stop near the origin are closed to wheelchairs."""
     network = everything(tmp_path)
@@ -596,7 +596,7 @@ def test_reasons_name_obstacles_between_stops(tmp_path: Path) -> None:
     assert "Bank 0" in {each["name"] for each in named} <= {"Bank 0", "West 0"}
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_areas_where_nothing_is_step_free_on_foot_are_empty_or_driven(tmp_path: Path) -> None:
     """A car leaves from a place without a step-free street, and reaches stops; beyond them nothing is step-free."""
     network = everything(tmp_path)

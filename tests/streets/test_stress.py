@@ -432,7 +432,7 @@ def test_a_crossing_above_the_level_is_not_passed_but_reached() -> None:
     assert minutes(with_signals, south, north, 1) > 40
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_calm_streets_are_no_islands() -> None:
     """A point beside a calm street stays there, and no answer is faster, or lost, where more stress is accepted."""
     network = tl.sample_network()
@@ -456,7 +456,7 @@ def test_calm_streets_are_no_islands() -> None:
     assert np.isnan(found[1]).sum() > np.isnan(found[2]).sum()
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_closing_a_street_above_the_level_changes_nothing() -> None:
     """Points do not move to a street that is closed, and that could not be used before."""
     network = tl.sample_network()

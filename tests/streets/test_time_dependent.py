@@ -75,7 +75,7 @@ def followed(begins: list[int], ms: list[int], begin: float, end: float, at: int
     return at
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @settings(max_examples=400, deadline=None)
 @given(hours(), st.floats(0, 1), st.floats(0, 1))
 def test_first_in_is_first_out_and_departures_are_the_inverse(drawn, one, other):

@@ -195,7 +195,7 @@ def test_entrances_far_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert seconds(network, WEST, EAST) == seconds(built(tmp_path, None), WEST, EAST)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_transfers_inside(tmp_path: Path) -> None:
     """min_transfer_time is a minimum: the longer of it and the way inside counts, and a rule alone is no way."""
     calls = [("t", "T", 28_800), ("t", "p2", 29_100), ("u", "p1", 29_160), ("u", "T", 29_460)]

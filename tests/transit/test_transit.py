@@ -265,7 +265,7 @@ class TestLimitsOfWalks:
             if not how:
                 assert shapely.disjoint(area, at((260, 0), (2550, 0)).union_all())
 
-    @pytest.mark.slow
+    @pytest.mark.thorough
     def test_reasons(self, town: tl.Network) -> None:
         for limits, end in (
             ({"direct_walking_time": 10}, 700), ({"transfer_walking_time": 10, "direct_walking_time": 10}, 6000),
