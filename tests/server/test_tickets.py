@@ -241,7 +241,9 @@ FARES = "fare_id,price,currency_type,payment_method,transfers\nf,2.5,EUR,0,0"
 
 
 @pytest.mark.parametrize("costs", [None, PRICED, tl.Costs(currency="SEK")], ids=["usual", "priced", "other currency"])
-@pytest.mark.parametrize("means", ["public_transport", "walking", "cycling", "driving"])
+@pytest.mark.parametrize(
+    "means", ["public_transport", pytest.param("walking", marks=pytest.mark.pythons), "cycling", "driving"]
+)
 def test_costs_are_those_of_the_library(tmp_path: Path, means: str, costs: tl.Costs | None) -> None:
     network = town(tmp_path, fare_attributes=FARES)
     how: dict[str, Any] = {"departure_time": EARLY, "transportation": means, "costs": costs}
