@@ -204,6 +204,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if item.get_closest_marker("slow") and item.get_closest_marker("thorough"):
             raise pytest.UsageError(f"{item.nodeid} is slow and thorough: -m slow would run it, too")
+        if item.get_closest_marker("pythons") and any(map(item.get_closest_marker, ("slow", "thorough"))):
+            raise pytest.UsageError(f"{item.nodeid} is slow or thorough: no other Python would run it")
         for mark in MARKS:
             if item.get_closest_marker(mark) and not _names_mark(item.path, mark):
                 raise pytest.UsageError(f"{item.path.name} does not name pytest.mark.{mark}: -m {mark} would miss it")

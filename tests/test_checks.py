@@ -204,5 +204,7 @@ def test_few_of_all_combinations_have_each_value() -> None:
     assert all(sum(value in each for each in few) >= 2 for value in (*"abcde", 1, 2))
     found = combined("abcd", range(3), mark=pytest.mark.thorough)
     assert [each.values for each in found if not each.marks] == [("a", 0), ("b", 1), ("c", 2), ("d", 0)]
+    found = combined("abcd", range(3), mark=pytest.mark.thorough, most=2)
+    assert [each.values for each in found if not each.marks] == [("a", 0), ("b", 1)]
     (first, *others) = first_of(1, "abc", mark=pytest.mark.thorough)
     assert not first.marks and all(each.marks for each in others)

@@ -580,7 +580,7 @@ def test_what_longer_runs_have_found(name: str, call: dict[str, str], world: Wor
     assert check_call(target, world, call) is None
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_right_values_are_right(world: World) -> None:
     """Otherwise all calls would be refused."""
     for target in TARGETS:

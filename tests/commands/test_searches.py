@@ -225,7 +225,7 @@ def test_explain(porto_alegre: Network, capsys: pytest.CaptureFixture[str]) -> N
     assert capsys.readouterr().out == f"{expected}\n"
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_legs(files: Path, porto_alegre: Network, tables: dict[str, gpd.GeoDataFrame], tmp_path: Path) -> None:
     inputs = ["routes", "city.network", str(files / "homes.csv"), str(files / "work.gpkg"), *BY_BUS, "--legs"]
     assert cli.main([*inputs, "--out", str(tmp_path / "legs.gpkg")]) == 0

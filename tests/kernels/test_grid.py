@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -91,6 +93,21 @@ def test_the_search_for_the_nearest_segment_keeps_all_that_are_tied(seed, n, lim
         tied(x, y, limit, grid, is_kept=True), tied(x, y, limit, grid, is_kept=False), strict=True
     ):
         assert np.array_equal(kept, searched)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(0, 12))
+def test_the_nearest_place_of_each_point_and_the_others(seed, n) -> None:
+    rng = np.random.default_rng(seed)
+    indptr = np.concatenate([[0], np.cumsum(rng.integers(0, 4, n))])
+    size = indptr[-1]
+    places = ties.Places(indptr, np.arange(size, dtype=np.int32), rng.random(size), rng.random(size) * 1e3)
+    columns = places.edge, places.fraction.astype(np.float32), places.distance.astype(np.float32)
+    rows = list(zip(*(each.tolist() for each in columns), strict=True))
+    of_point = [rows[first:last] for first, last in itertools.pairwise(indptr)]
+    found = [each.tolist() for each in ties.divided(places)]
+    assert list(zip(*found[:3], strict=True)) == [row[0] if row else (-1, 0.0, np.inf) for row in of_point]
+    assert list(zip(*found[3:], strict=True)) == [(i, *each) for i, row in enumerate(of_point) for each in row[1:]]
 
 
 @pytest.mark.parametrize("n", [2, 63, 64, 65, 200, 511, 513, 2000])

@@ -41,7 +41,6 @@ def words(ax: Any) -> list[Any]:
     return [text for text in ax.texts if text.get_text()]
 
 
-@pytest.mark.slow
 @pytest.mark.pythons
 def test_rings_have_the_colours_of_the_legend(helsinki: Network) -> None:
     home = tl.sample_points("helsinki").iloc[[0]]

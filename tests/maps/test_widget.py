@@ -1089,8 +1089,7 @@ def test_the_address_box_finds_places(porto_alegre: Network) -> None:
     assert made.error and not places.children, "nothing to search for"
 
 
-@pytest.mark.thorough
-@pytest.mark.pythons
+@pytest.mark.slow
 def test_exports(made: tl.TravelTimeMap, tmp_path: Path) -> None:
     for kind in ("geojson", "parquet", "png", "geojson", "code"):
         made._export(kind)
@@ -1140,7 +1139,7 @@ def test_a_page_holds_all_it_shows(made: tl.TravelTimeMap, tmp_path: Path) -> No
         made.to_html(tmp_path / "nope" / "x.html")
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_base_maps(street: Network) -> None:
     tiles = tl.TravelTimeMap(street, base_map="https://tiles.example/{z}/{x}/{y}.png")
     assert any(isinstance(layer, ipyleaflet.TileLayer) for layer in tiles.map.layers)

@@ -69,7 +69,7 @@ def by_timetable(network: Network, means: Any, moment: dict[str, str]) -> list[A
     "moment",
     [
         pytest.param(DEPARTURE, marks=pytest.mark.thorough, id="departure"),
-        pytest.param(ARRIVAL, marks=pytest.mark.thorough, id="arrival"),
+        pytest.param(ARRIVAL, marks=pytest.mark.slow, id="arrival"),
     ],
 )
 def test_walks_and_transfers_are_not_searched_again(
@@ -91,7 +91,7 @@ def test_walks_and_transfers_are_not_searched_again(
     [
         pytest.param({"walking_time": 600}, ["_walks"], marks=pytest.mark.thorough),
         pytest.param({"transfer_walking_time": 300}, ["transfers_by_pathways"], marks=pytest.mark.thorough),
-        pytest.param({"walking_speed": 3.5}, WALKS_AND_TRANSFERS, marks=pytest.mark.thorough),
+        pytest.param({"walking_speed": 3.5}, WALKS_AND_TRANSFERS, marks=pytest.mark.slow),
         pytest.param({"step_free": "lenient"}, WALKS_AND_TRANSFERS, marks=pytest.mark.thorough),
         pytest.param({"avoid": ("unlit",)}, WALKS_AND_TRANSFERS, marks=pytest.mark.thorough),
     ],

@@ -214,7 +214,6 @@ class Reader(html.parser.HTMLParser):
 
 
 @pytest.mark.slow
-@pytest.mark.pythons
 def test_html(odd: tl.Network, tmp_path: Path) -> None:
     report = odd.report()
     page = Reader(report._repr_html_())

@@ -443,7 +443,6 @@ class TestRestrictions:
         assert found == ["no 4>5>6", "no 4>5>8"]
 
     @pytest.mark.slow
-    @pytest.mark.pythons
     def test_of_several_ways_the_one_at_the_node_is_meant(self, read):
         """Pieces of a street before and behind the junction are members, too, as in real relations."""
         ways = [*self.CROSS, (14, "1 4", "highway=primary"), (15, "2 3", "highway=primary")]

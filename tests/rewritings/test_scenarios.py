@@ -103,7 +103,7 @@ def places(porto_alegre: tl.Network) -> Any:
     return some
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_the_changes_change_something(porto_alegre: tl.Network, scenario: tl.Network, places: Any) -> None:
     for name, ask in QUESTIONS.items():
         assert not ask(porto_alegre, places).equals(ask(scenario, places)), name

@@ -378,7 +378,7 @@ class TestTimetables:
         assert found.nearest_request is not None
         assert found.nearest_request["transportation"].driving_time_to_station == far.data["needed"]
 
-    @pytest.mark.thorough
+    @pytest.mark.slow
     def test_stops_too_far(self, tmp_path: Path) -> None:
         # The stop around the corner has buses that do not go there.
         stops = {"x": 0.0, "y": 100.0, "a": 1200.0, "c": 9000.0}
@@ -403,7 +403,7 @@ class TestTimetables:
         assert found.nearest_request["transportation"].direct_walking_time == walk.data["needed"]
         assert found.nearest_request["travel_time"] == max(travel_time, walk.data["needed"])
 
-    @pytest.mark.thorough
+    @pytest.mark.slow
     def test_no_service_that_day(self, tmp_path: Path) -> None:
         calendar = """
             service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date
@@ -500,7 +500,7 @@ class TestTimetables:
         assert found.nearest_request is not None
         assert found.nearest_request["departure_time"] == first.data["next"]
 
-    @pytest.mark.thorough
+    @pytest.mark.slow
     def test_the_last_trip_is_gone(self, street: tl.Network) -> None:
         found = leaving(street, (0, 0), (10_000, 0), "10:00")
         # On foot it would be reached, too, as the second reason says.
@@ -552,7 +552,7 @@ class TestTimetables:
             "departure_time": dt.datetime(2026, 3, 3, 8, tzinfo=ZoneInfo("UTC")),
         }
 
-    @pytest.mark.thorough
+    @pytest.mark.slow
     def test_too_many_changes(self, tmp_path: Path) -> None:
         trips = [[("a", 28_800), ("b", 29_100)], [("b", 29_400), ("c", 29_700)]]
         network = town(tmp_path, {"a": 0.0, "b": 5000.0, "c": 10_000.0}, trips)

@@ -66,7 +66,7 @@ def by_hand(x: np.ndarray, income: np.ndarray, group: np.ndarray, z: float, epsi
     return found
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @given(towns(), st.sampled_from([0.5, 2.0]), st.sampled_from([1.0, 400.0]))
 def test_indices_are_sums_over_people(town: pd.DataFrame, epsilon: float, z: float) -> None:
     how: dict[str, Any] = {"income": "income", "groups": "group", "threshold": z, "epsilon": epsilon}

@@ -118,7 +118,7 @@ def compared(
     return int(found["travel_time"].notna().sum())
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     towns(),

@@ -212,7 +212,6 @@ def test_times_equal_networkx_on_random_ways(
 
 
 @pytest.mark.slow
-@pytest.mark.pythons
 def test_tables_and_files_keep_them(tmp_path: Path) -> None:
     network = built(tmp_path, DARK, around=GRAVEL)
     nodes, edges = network.nodes_frame(), network.edges_frame().sort_values("way_id")

@@ -129,7 +129,7 @@ def test_parts_of_a_hierarchy_do_not_change_it(
     assert work[n_parts] < 0.5 * work.sum()
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(st.data())
 def test_nearest_places_are_those_of_networkx(data: st.DataObject) -> None:

@@ -117,7 +117,7 @@ def test_graphs_of_other_moments_share_them(helsinki: Network) -> None:
     assert_clean(graphs[0].topology)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_threads_do_not_share_them_at_the_same_time(helsinki: Network) -> None:
     graph = helsinki.road_graph(as_transportation("driving"))
     expected = {

@@ -13,8 +13,8 @@ def combined(*choices: Iterable[Any], mark: Any, few: Any = (), times: int = 1, 
     """
     Return all combinations of values for `pytest.mark.parametrize`, of which few lack `mark` and have that of `few`.
 
-    Each value is in `times` combinations or more of these, beside different values. With `most` there are no more
-    than so many of these. A tuple is the values of several parameters.
+    Each value is in `times` combinations or more of these, beside different values, unless `most` limits their
+    number. A tuple is the values of several parameters.
     """
     values = [list(each) for each in choices]
     longest = max(map(len, values))

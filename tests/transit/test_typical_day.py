@@ -101,7 +101,7 @@ def calendars(draw: st.DrawFn) -> Timetable:
     return replace(base, services=found)
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 @given(calendars(), st.integers(-900, 1600))
 @settings(max_examples=80, deadline=None)
 def test_it_is_that_of_all_dates_one_after_the_other(table: Timetable, today: int) -> None:

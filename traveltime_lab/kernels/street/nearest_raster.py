@@ -265,7 +265,7 @@ def _nearest_in_square(
         The first `n_some` may be the nearest ones; the others are overwritten.
     of_cell : float64 array of shape (8 * _PART ** 2,)
         Overwritten.
-    near_begin, near_end, near : int64 arrays of shape (n_rows, n_columns), Near
+    near_begin, near_end, near : int32 arrays of shape (n_rows, n_columns), Near
         Results of `_nearest_of_squares`.
     n_near : int
         How much of `near` is used.
