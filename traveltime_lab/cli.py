@@ -195,7 +195,6 @@ def _tell_of_compiling() -> None:
 
 def _compile(options: argparse.Namespace) -> None:
     from traveltime_lab.kernels import ahead, cache, warm_up
-    from traveltime_lab.search.rehearsal import rehearse
 
     if (options.baseline is None) != (options.out is None):
         raise tl.InputError("compile takes --baseline and --out together, or neither")
@@ -207,6 +206,8 @@ def _compile(options: argparse.Namespace) -> None:
     n_missing = warm_up.start_helper()
     warm_up.compile_listed(warm_up.listed())
     print(f"{n_missing} listed kernels were missing, compiled in {time.perf_counter() - started:.0f} s")
+    from traveltime_lab.search.rehearsal import rehearse
+
     for part in rehearse():
         print(f"  {part}: ready after {time.perf_counter() - started:.0f} s", flush=True)
     kept = cache.folders()
@@ -409,12 +410,14 @@ def _info(options: argparse.Namespace) -> None:
 
 def _demo(options: argparse.Namespace) -> None:
     from traveltime_lab.kernels import warm_up
-    from traveltime_lab.maps.single_page import single_page
 
     started = time.perf_counter()
     with explained(options.out, "create the folder"):
         options.out.mkdir(parents=True, exist_ok=True)
+    # Before all else, so that this process imports its modules while the other one compiles.
     warm_up.start_helper(["demo"])
+    from traveltime_lab.maps.single_page import single_page
+
     print(f"Getting the sample {options.sample!r}: built on first use, then loaded ...")
     network = tl.sample_network(options.sample)
     places = tl.sample_points(options.sample)

@@ -97,8 +97,9 @@ class RowSearch:
                     columns.read(space.label, self.core, limit, labels[row])
                     road.clear(space.label, touched)
             else:
+                n_reached = np.empty(limits.size, np.int64)
                 space.queue = road.many_to_many(
-                    self.core.arcs, seeds, self.reads, limits, space.label, space.queue, labels
+                    self.core.arcs, seeds, self.reads, limits, space.label, space.queue, labels, n_reached
                 )
         is_forward, here = not self.is_backward, rows_of(rows.positions, part.start, part.stop)
         turns.improve_along_edges(here, columns.positions, is_forward, graph.directed, self.by_edge, limits, labels)

@@ -55,6 +55,7 @@ References
 
 from __future__ import annotations
 
+import itertools
 from typing import NamedTuple
 
 import numpy as np
@@ -62,6 +63,7 @@ import numpy as np
 from traveltime_lab.kernels.compiled import kernel
 from traveltime_lab.kernels.order import ascending
 from traveltime_lab.kernels.prefetch import prefetch
+from traveltime_lab.kernels.records import Ports
 from traveltime_lab.kernels.unreached import UNREACHED
 
 #: Number of bits of the length, which stand below the travel time in a label.
@@ -267,7 +269,6 @@ def one_to_all(arcs, seed_states, seed_keys, limit, shift, n_buckets):
     return label
 
 
-@kernel
 def reach_sizes(arcs, seeds, limit, enough, label, queue):
     """
     Estimate how many states are within a limit of the seeds of each row.
@@ -294,20 +295,17 @@ def reach_sizes(arcs, seeds, limit, enough, label, queue):
     queue : Queue
         The queue, whose pool may have been reallocated.
     """
-    parent = np.empty(0, np.int32)
-    sizes = np.zeros(seeds.indptr.size - 1)
-    for row in range(sizes.size):
-        first, last = seeds.indptr[row], seeds.indptr[row + 1]
+    nowhere = Ports(np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, np.int64))
+    result, sizes = np.empty((1, 0), np.int64), np.zeros(seeds.indptr.size - 1)
+    for row, (first, last) in enumerate(itertools.pairwise(seeds.indptr.tolist())):
+        here = Ports(np.array([0, last - first]), seeds.states[first:last], seeds.keys[first:last])
         found = 0
         for halvings in range(8, -1, -1):
-            queue, touched = search(
-                arcs, seeds.states[first:last], seeds.keys[first:last], limit >> halvings, label, parent, queue
-            )
-            for i in range(touched.size):
-                label[touched[i]] = UNREACHED
+            before, n_reached = found, np.zeros(1, np.int64)
+            queue = many_to_many(arcs, here, nowhere, np.array([limit >> halvings]), label, queue, result, n_reached)
+            found = int(n_reached[0])
             # All of a small part of the network, unless the seeds are on a long street.
-            is_all = halvings <= 4 and touched.size == found
-            found = touched.size
+            is_all = halvings <= 4 and found == before
             sizes[row] = found if is_all else found * 4.0**halvings
             if is_all or found >= enough:
                 break
@@ -315,7 +313,7 @@ def reach_sizes(arcs, seeds, limit, enough, label, queue):
 
 
 @kernel
-def many_to_many(arcs, seeds, reads, limit, label, queue, result):
+def many_to_many(arcs, seeds, reads, limit, label, queue, result, n_reached):
     """
     Fill ``result[i, j]`` with the smallest label from the seeds of row `i` to the readings of column `j`.
 
@@ -332,6 +330,8 @@ def many_to_many(arcs, seeds, reads, limit, label, queue, result):
         Empty, also afterwards.
     result : int64 array of shape (n_rows, n_columns)
         Overwritten; `UNREACHED` beyond the limit of the row.
+    n_reached : int64 array of shape (n_rows,)
+        Overwritten with the number of states within the limit of each row.
 
     Returns
     -------
@@ -352,6 +352,7 @@ def many_to_many(arcs, seeds, reads, limit, label, queue, result):
                 if reached != UNREACHED:
                     best = min(best, reached + read_keys[k])
             result[row, column] = best if best <= limit[row] else UNREACHED
+        n_reached[row] = touched.size
         for i in range(touched.size):
             label[touched[i]] = UNREACHED
     return queue

@@ -78,7 +78,6 @@ def places_of(found, edge_of, parts):
     return edge, fraction
 
 
-@kernel
 def tied_cells(centres, found, tied, near, limit, grid, needed, barriers, parts):
     """
     Return the other streets that are as near to the cells of a raster as the nearest one, within `TIE_M`.
@@ -96,21 +95,25 @@ def tied_cells(centres, found, tied, near, limit, grid, needed, barriers, parts)
     cell, edge, fraction, distance : int32, int32, float32 and float32 arrays of shape (n,)
         Cells in ascending order: ``row * n_columns + column``.
     """
+    px, py, shrink, here = _cells_as_points(centres, found, tied)
+    places = _tied_places(px, py, shrink, here, near, limit, grid, needed, barriers, parts)
+    _, _, _, point, edge, fraction, distance = divided(places)
+    return tied.astype(np.int32)[point], edge, fraction, distance
+
+
+@kernel
+def _cells_as_points(centres, found, cells):
+    """Return coordinates, shrink and nearest segments of cells that may be tied."""
     first_x, first_y, step, shrink = centres
-    n, n_columns = tied.size, found.segment.shape[1]
+    n, n_columns = cells.size, found.segment.shape[1]
     px, py, k = np.empty(n), np.empty(n), np.empty(n)
     segment, position, metres = np.empty(n, np.int32), np.empty(n), np.empty(n)
     for i in range(n):
-        row, column = tied[i] // n_columns, tied[i] % n_columns
+        row, column = cells[i] // n_columns, cells[i] % n_columns
         px[i], py[i], k[i] = first_x + column * step, first_y + row * step, shrink[row]
         segment[i], position[i] = found.segment[row, column], found.position[row, column]
         metres[i] = found.distance[row, column]
-    here = Nearest(segment, position, metres, np.ones(n, np.bool_))
-    places = _tied_places(px, py, k, here, near, limit, grid, needed, barriers, parts)
-    _, _, _, point, edge, fraction, distance = divided(places)
-    for i in range(point.size):
-        point[i] = tied[point[i]]
-    return point, edge, fraction, distance
+    return px, py, k, Nearest(segment, position, metres, np.ones(n, np.bool_))
 
 
 @kernel
