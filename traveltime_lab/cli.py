@@ -478,17 +478,16 @@ def _isochrones(network: tl.Network, origin: gpd.GeoDataFrame) -> gpd.GeoDataFra
 
     parts = []
     for mode in DEMO_MODES:
-        for minutes in DEMO_MINUTES:
-            area = tl.time_map(
-                network,
-                origin,
-                travel_time=60 * minutes,
-                transportation=mode,
-                departure_time=DEMO_MOMENT,
-                level_of_detail="high",
-                buffer_distance=DEMO_BUFFER_M,
-            )
-            area.insert(0, "transportation", mode)
-            area.insert(0, "origin", area.index)
-            parts.append(area[["origin", "transportation", "travel_time", "geometry"]])
+        areas = tl.time_map(
+            network,
+            origin,
+            travel_time=[60 * minutes for minutes in DEMO_MINUTES],
+            transportation=mode,
+            departure_time=DEMO_MOMENT,
+            level_of_detail="high",
+            buffer_distance=DEMO_BUFFER_M,
+        )
+        areas.insert(0, "transportation", mode)
+        areas.insert(0, "origin", areas.index)
+        parts.append(areas[["origin", "transportation", "travel_time", "geometry"]])
     return pd.concat(parts, ignore_index=True)

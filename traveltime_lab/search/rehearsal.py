@@ -160,8 +160,9 @@ def _areas(network: Network) -> None:
     for mode in BASE_MODES:
         for moment in _MOMENTS:
             time_map(network, _HERE, travel_time=300, transportation=mode, buffer_distance=250, **moment)
-        for level in ("lowest", "highest"):
-            time_map(network, _HERE, travel_time=300, transportation=mode, level_of_detail=level)
+        # The last one again, because many tiles are read in a different way once they are known.
+        for level in ("lowest", "highest", "highest"):
+            time_map(network, _HERE, travel_time=900, transportation=mode, level_of_detail=level)
         time_map(network, _HERE, travel_time=300, transportation=mode, render_mode="road_buffering")
         for shortest in (False, True):
             distance_map(network, _HERE, distance=500, transportation=mode, shortest=shortest)

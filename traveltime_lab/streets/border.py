@@ -23,8 +23,6 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from traveltime_lab._arrays import (
     BoolArray,
@@ -44,6 +42,7 @@ from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.runtime.memo import Derived
 from traveltime_lab.streets import labels as label_parts
+from traveltime_lab.streets.components import weak
 from traveltime_lab.streets.extent import LocalBorder
 from traveltime_lab.streets.field import label_field
 from traveltime_lab.streets.graph import RoadGraph, Topology
@@ -370,8 +369,7 @@ def _unsure_edges(streets: StreetLayer, topology: Topology) -> BoolArray:
     island = np.flatnonzero(takes_points & ~main_edges(topology))
     ends = t.edge_from[island], t.edge_to[island]
     n_nodes = t.node_lng.size
-    joined = coo_array((np.ones(island.size, np.bool_), ends), shape=(n_nodes, n_nodes))
-    _, component = connected_components(joined, directed=False)
+    _, component = weak(*ends, n_nodes)
     is_cut = np.zeros(n_nodes, np.bool_)
     is_cut[component[ends[0][t.edge_is_cut[island]]]] = True
     found = np.zeros(streets.n_edges, np.bool_)

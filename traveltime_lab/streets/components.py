@@ -27,4 +27,7 @@ def strong(indptr: AnyArray, indices: AnyArray) -> tuple[int, Int32Array]:
 
 
 def _int32(values: AnyArray) -> Int32Array:
-    return np.ascontiguousarray(values, np.int32)
+    """Return values as kernels take them: read-only, so that a kernel is compiled once for all arrays."""
+    found = np.ascontiguousarray(values, np.int32).view()
+    found.flags.writeable = False
+    return found

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from traveltime_lab._arrays import AnyArray, Float32Array, FloatArray, Int32Array, Int64Array
+from traveltime_lab.kernels.raster.blocks import BlockEdges, settle_blocks
 from traveltime_lab.kernels.raster.surface import (
     EdgeBoxes,
     Origin,
@@ -88,11 +89,15 @@ class CellReading(NamedTuple):
     reached : callable
         Called without arguments, returns the edges that are reached within the limit, some of them more than once, and
         the least value on each. Ferries may be among them.
+    settle : callable, optional
+        Called with the arguments of `settle_blocks` from `levels` on, after `corners` and `blocks`: fills the blocks
+        that the only reader need not read. None if all blocks must be read.
     """
 
     readers: list[CellReader]
     box: FloatArray
     reached: Callable[[], tuple[Int32Array, FloatArray]]
+    settle: Callable[..., None] | None = None
 
 
 def needed_of_cells(*, is_backward: bool) -> np.uint8:
@@ -229,7 +234,10 @@ class StreetField:
             least = np.minimum(reached.values[reached.edges, 0], reached.values[reached.edges, 2])
             return np.concatenate([reached.edges, edges.positions.edge]), np.concatenate([least, edges.starts()])
 
-        return CellReading(readers, box, entered)
+        def settle(corners: Int64Array, blocks: BlockEdges, *rest: Any) -> None:
+            settle_blocks(corners, blocks, reached.values, edges.positions.edge, per_metre, buffer_m, *rest)
+
+        return CellReading(readers, box, entered, settle if edges.positions.edge.size else None)
 
     def road_values(self, streets: StreetLayer, limit: float) -> list[RoadValues]:
         """Return values along roads; see `Field`."""
@@ -288,7 +296,9 @@ class DistanceField:
         seconds_per_metre = per_metre * 3.6 / self.connector_kph
 
         def read(tile: Tile, values: Any) -> None:
-            gather_lengths(tile.cells(per_metre, buffer_m), rows, origin, ahead_m, start_m, seconds_per_metre, values)
+            # The array is used again for other searches once nothing refers to `times`.
+            cells, rows = tile.cells(per_metre, buffer_m), times.rows.values
+            gather_lengths(cells, rows, origin, ahead_m, start_m, seconds_per_metre, values)
 
         def reached() -> tuple[Int32Array, FloatArray]:
             least = np.minimum(rows[edges, 4], rows[edges, 6])

@@ -1,8 +1,7 @@
 """
 Compute the values of a field at the centres of square cells, as one array or tile by tile.
 
-The tiles of `traveltime_lab.surfaces.tiles` hold the nearest street of each cell; a surface reads the field at these
-positions.
+The tiles of `traveltime_lab.surfaces.tiles` hold the nearest street of each cell; a surface reads the field there.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from traveltime_lab.surfaces.tiles import ALL_BLOCKS, BLOCK, TILE, TileCache, ti
 #: Number of tiles that `tile_values` holds in memory at a time.
 _TILES_AT_ONCE = 256
 #: Up to this number of tiles only the blocks that are needed are linked to streets; in larger areas most of them are
-#: needed. Measured in Milan and New York.
+#: needed, and blocks far from all limits are not read. Measured in Milan and New York.
 _FEW_TILES = 16
 #: From this number of places on all threads read their values (assumed).
 _MANY_PROBES = 1_000
@@ -41,6 +40,8 @@ _ONE_BLOCK = np.ones((1, 1), np.bool_)
 _MOST_CELLS = 16_000_000
 #: Edges of larger bounding boxes may be cut to their reached parts where cells would be too many, m (assumed).
 _LONG_M = 10_000.0
+#: Contours do not distinguish values that differ from the limit by a cell (see `contour_polygons`); twice that is sure.
+_FAR_CELLS = 2.0
 
 #: Called with two float64 arrays of shape (n,), coordinates in local metres, returns a bool array: the places that an
 #: area within a limit may contain.
@@ -81,8 +82,10 @@ def surfaces(
     list of Surface
         One for each limit. All are parts of one raster, and each has the extent that it has alone, so that contours are
         equal to the last bit. Values beyond the largest limit may be inf, but those of neighbours of cells within a
-        limit are not. Cells have the side `cell_m`, or two, four, ... times as much if there were more than 16
-        million of them, also around the reached parts of long edges alone.
+        limit are not. Values that differ from all limits by more than two cells may be replaced by others that do, on
+        the same sides of all limits, because contours do not distinguish them. Cells have the side `cell_m`, or two,
+        four, ... times as much if there were more than 16 million of them, also around the reached parts of long edges
+        alone.
     """
     most = max(limits)
     per_metre = _per_metre(field, snapping)
@@ -110,8 +113,25 @@ def surfaces(
     needed = _needed_blocks(streets, reading, most, per_metre, reach_m, places, caches)
     if needed is not None:
         values.fill(np.inf)
-        places = [place for place in places if needed[place].any()]
+    blocks_of = needed or dict.fromkeys(places, ALL_BLOCKS)
+    places = [place for place in places if blocks_of[place].any()]
+    # The edges of blocks are found for the tiles of former searches: those of others may not be needed again.
+    known = [] if reading.settle is None or len(places) <= _FEW_TILES else caches[0].whole(places)
     tiles = [cache.get(places, needed) for cache in caches]
+
+    def settle(some: list[tuple[int, int]]) -> None:
+        """Fill the blocks of some tiles that need not be read."""
+        assert reading.settle is not None
+        corners = np.array(some) * TILE - (extent.first_row, extent.first_column)
+        blocks = caches[0].edges_of_blocks({place: tiles[0][place] for place in some})
+        is_read = np.array([blocks_of[place] for place in some])
+        far = np.float32(_FAR_CELLS * cell_m)
+        reading.settle(corners, blocks, np.array(limits, np.float32), far, BLOCK, values, is_read)
+        blocks_of.update(zip(some, is_read, strict=True))
+
+    n = settings.threads
+    side_by_side([functools.partial(settle, known[i::n]) for i in range(min(n, len(known)))])
+    places = [place for place in places if blocks_of[place].any()]
 
     def fill(place: tuple[int, int]) -> None:
         top, left = place[0] * TILE - extent.first_row, place[1] * TILE - extent.first_column
@@ -122,7 +142,7 @@ def surfaces(
             min(TILE, extent.n_columns - left),
             max(0, top),
             max(0, left),
-            ALL_BLOCKS if needed is None else needed[place],
+            blocks_of[place],
         )
         for reader, found in zip(reading.readers, tiles, strict=True):
             reader.read(found[place], window, values)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from traveltime_lab._arrays import BoolArray, Float32Array, FloatArray, IndexArray, Int32Array
+from traveltime_lab.kernels.raster.blocks import BlockEdges, edges_of_blocks
 from traveltime_lab.kernels.raster.surface import Cells, Window, cells_within, joined_cells
 from traveltime_lab.kernels.street import nearest, nearest_raster, raster_barriers, ties
 from traveltime_lab.modes.snapping import Snapping
@@ -71,6 +72,11 @@ class Tile:
     tied_fraction: Float32Array
     tied_distance: Float32Array
     known: BoolArray | None = None
+
+    @functools.cached_property
+    def is_whole(self) -> bool:
+        """Whether all cells of a tile are snapped to streets."""
+        return self.known is not None and bool(self.known.all())
 
     def arrays(self) -> tuple[Any, ...]:
         """Return edges, positions and distances of the cells, and those that are tied."""
@@ -143,12 +149,30 @@ class TileCache:
     reach_m: float
     tiles: OrderedDict[tuple[int, int], Tile] = field(default_factory=OrderedDict)
     reaches: dict[tuple[int, int], Float32Array] = field(default_factory=dict)
+    blocks: dict[tuple[int, int], BlockEdges] = field(default_factory=dict)
     lock: Lock = field(default_factory=Lock)
 
     def lacks_any(self, requested: list[tuple[int, int]]) -> bool:
         """Return whether some blocks of tiles are not snapped to streets yet."""
         with self.lock:
-            return any(key not in self.tiles or not _known(self.tiles[key]).all() for key in requested)
+            return any(key not in self.tiles or not self.tiles[key].is_whole for key in requested)
+
+    def whole(self, requested: list[tuple[int, int]]) -> list[tuple[int, int]]:
+        """Return which of some tiles have all their cells snapped to streets."""
+        with self.lock:
+            return [key for key in requested if key in self.tiles and self.tiles[key].is_whole]
+
+    def edges_of_blocks(self, tiles: dict[tuple[int, int], Tile]) -> BlockEdges:
+        """Return the edges of the blocks of whole tiles, one tile after another; those of each tile are kept."""
+        with self.lock:
+            found = {key: self.blocks[key] for key in tiles if key in self.blocks}
+        missing = [key for key in tiles if key not in found]
+        for key in missing:
+            tile = tiles[key]
+            found[key] = edges_of_blocks(tile.edge, tile.distance, tile.tied_cell, tile.tied_edge, BLOCK)
+        with self.lock:
+            self.blocks.update((key, found[key]) for key in missing if key in self.tiles)
+        return BlockEdges(*map(np.concatenate, zip(*(found[key] for key in tiles), strict=True)))
 
     def reaches_of_blocks(self, places: list[tuple[int, int]]) -> Float32Array:
         """
@@ -203,7 +227,8 @@ class TileCache:
             known = _known(found.get(key))
             return ~known if needed is None else needed[key] & ~known
 
-        missing = {key: blocks for key in requested if (blocks := is_needed(key)).any()}
+        parts = [key for key in requested if key not in found or not found[key].is_whole]
+        missing = {key: blocks for key in parts if (blocks := is_needed(key)).any()}
         with self.lock:
             for key in found:
                 # The last tile is the one that was used last.
@@ -224,7 +249,9 @@ class TileCache:
             self.tiles[key] = tile
             self.tiles.move_to_end(key)
             while len(self.tiles) > n_kept:
-                self.reaches.pop(self.tiles.popitem(last=False)[0], None)
+                last_used = self.tiles.popitem(last=False)[0]
+                self.reaches.pop(last_used, None)
+                self.blocks.pop(last_used, None)
 
     def at(self, x: FloatArray, y: FloatArray) -> Tile:
         """

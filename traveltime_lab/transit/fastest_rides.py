@@ -7,12 +7,10 @@ time of their walk, and there are no waits.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pandas as pd
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import dijkstra
 
 from traveltime_lab._arrays import BoolArray, FloatArray, Int64Array, chosen_rows, indptr_of_rows
 from traveltime_lab.runtime.memo import Derived
@@ -23,10 +21,13 @@ from traveltime_lab.transit.route_types import ridden_routes
 from traveltime_lab.transit.timetable import Timetable
 from traveltime_lab.transit.trip_instances import STAY_SEATED_M
 
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
 #: Stop times that are looked at together: some hundred megabytes at most.
 _AT_ONCE: Final = 4_000_000
 #: Vehicles and modes of routes, streets for walking, walking speed, and longest walk between vehicles.
-_ARCS = Derived[tuple[str, tuple[str, ...], RoadsKey, float | None, int], csr_array]("fastest hops", kept=2)
+_ARCS = Derived[tuple[str, tuple[str, ...], RoadsKey, float | None, int], "csr_array"]("fastest hops", kept=2)
 
 
 def fastest_rides(query: TransitQuery, first_s: FloatArray, *, is_arrival: bool) -> FloatArray:
@@ -46,6 +47,9 @@ def fastest_rides(query: TransitQuery, first_s: FloatArray, *, is_arrival: bool)
     float64 array of shape (n_stops,), s
         inf where there is no way.
     """
+    from scipy.sparse import csr_array  # noqa: PLC0415 - takes long to import; most searches do without
+    from scipy.sparse.csgraph import dijkstra  # noqa: PLC0415
+
     means, n_stops = query.transportation, first_s.size
     key = means.vehicles, means.modes, roads_key(means.egress), means.egress.speed, means.transfer_walking_time
     hops = _ARCS.of(query.layer, key, lambda: _arcs(query))
@@ -62,6 +66,8 @@ def fastest_rides(query: TransitQuery, first_s: FloatArray, *, is_arrival: bool)
 
 def _arcs(query: TransitQuery) -> csr_array:
     """Return the seconds of hops, changes, and the ways of vehicles in which passengers stay seated."""
+    from scipy.sparse import csr_array  # noqa: PLC0415 - as above
+
     timetable, means = query.layer.timetable, query.transportation
     is_used = ridden_routes(timetable.routes, means)
     hot = timetable.hot

@@ -146,7 +146,7 @@ class TransitField:
         self, streets: StreetLayer, transportation: Transportation, *, limit: float, per_metre: float, buffer_m: float
     ) -> CellReading:
         """Return the functions that fill the values of cells, and where the reached edges are; see `Field`."""
-        readers, box, walked = self.walked.cell_readers(
+        readers, box, walked, _ = self.walked.cell_readers(
             streets, transportation, limit=limit, per_metre=self._scaled(per_metre, self.direct.graph),
             buffer_m=buffer_m,
         )  # fmt: skip

@@ -11,8 +11,6 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import breadth_first_order
 
 from traveltime_lab._arrays import AnyArray, BoolArray, FloatArray, IndexArray, Int32Array, UInt8Array, arrays_by_field
 from traveltime_lab._digests import digest, parts_of
@@ -223,6 +221,9 @@ class Arcs(NamedTuple):
 
     def reached(self, start: BoolArray, *, is_backward: bool = False) -> BoolArray:
         """Return which stops are reached from some of them, or (`is_backward`) from which of them those are reached."""
+        from scipy.sparse import coo_array  # noqa: PLC0415 - takes long to import; most feeds have no pathways
+        from scipy.sparse.csgraph import breadth_first_order  # noqa: PLC0415
+
         tail, head = (self.head, self.tail) if is_backward else (self.tail, self.head)
         # One more place leads to all places of the start, so that one search finds everything.
         n = start.size

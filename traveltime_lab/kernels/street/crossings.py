@@ -144,13 +144,13 @@ def barring(px, py, qx, qy, k, barriers, with_motorways):
             if here < 0:
                 continue
             for m in range(begin[here], begin[here + 1]):
-                i = members[m]
+                i = np.int64(members[m])
                 t, is_bar, turn = crosses_at(px, py, qx, qy, k, barriers, i)
                 if t < 0.0:
                     continue
                 if marks[i] == MOTORWAY:
                     if with_motorways and is_bar:
-                        return np.int64(i), 0
+                        return i, 0
                     continue
                 # Segments are in several cells, but each crossing counts once.
                 is_known = False

@@ -1,0 +1,150 @@
+"""
+Find the blocks of a raster whose cells are all far from every limit, without reading the cells.
+
+The value of a cell lies between the least and the greatest value along its edges, with the way between the cell and its
+edge. A block has few edges beside its number of cells.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from traveltime_lab.kernels.compiled import kernel
+
+
+class BlockEdges(NamedTuple):
+    """Edges of the cells of square blocks, the blocks of a tile row by row."""
+
+    n_edges: np.ndarray  # int32 (n_blocks,), number of edges of each block
+    edge: np.ndarray  # int32 (n,), edges of the blocks one after another, each edge of a block once
+    farthest_m: (
+        np.ndarray
+    )  # float32 (n_blocks,), m: largest distance of a cell from its nearest edge, inf if it has none
+
+
+@kernel
+def edges_of_blocks(edge, distance, tied_cell, tied_edge, side):
+    """
+    Return the edges of the blocks of a tile.
+
+    Parameters
+    ----------
+    edge, distance : int32 and float32 arrays of shape (n_rows, n_columns)
+        Nearest edge of each cell, -1 for none, and the distance to it in metres.
+    tied_cell, tied_edge : int32 arrays of shape (n_tied,)
+        Cells to which another edge is as near: ``row * n_columns + column``, and that edge.
+    side : int
+        Side of a block in cells; it divides both sides of the tile.
+
+    Returns
+    -------
+    BlockEdges
+    """
+    n_rows, n_columns = edge.shape
+    per_row, n_cells = n_columns // side, n_rows * n_columns
+    farthest_m = np.zeros((n_rows // side) * per_row, np.float32)
+    n_edges, last = np.zeros(farthest_m.size, np.int32), np.full(farthest_m.size, -1, np.int32)
+    # A block and an edge as one number; neighbours mostly have the same edge.
+    pairs, n_pairs = np.empty(n_cells + tied_cell.size, np.int64), 0
+    for i in range(n_cells + tied_cell.size):
+        cell = i if i < n_cells else np.int64(tied_cell[i - n_cells])
+        row, column = cell // n_columns, cell % n_columns
+        block = (row // side) * per_row + column // side
+        e = edge[row, column] if i < n_cells else tied_edge[i - n_cells]
+        if i < n_cells:
+            farthest_m[block] = max(farthest_m[block], distance[row, column] if e >= 0 else np.float32(np.inf))
+        if e >= 0 and e != last[block]:
+            pairs[n_pairs] = (block << 32) | np.int64(e)
+            last[block] = e
+            n_pairs += 1
+    # An open-addressing hash table, in which each pair is kept once.
+    mask = np.int64(64)
+    while mask < 2 * n_pairs:
+        mask *= 2
+    table, n = np.full(mask, -1, np.int64), 0
+    mask -= 1
+    for i in range(n_pairs):
+        pair = pairs[i]
+        at = (pair ^ (pair >> 29)) * np.int64(0x9E3779B97F4A7C1) >> 20 & mask
+        while table[at] != -1 and table[at] != pair:
+            at = (at + 1) & mask
+        if table[at] == -1:
+            table[at] = pair
+            pairs[n] = pair
+            n_edges[pair >> 32] += 1
+            n += 1
+    free = np.zeros(n_edges.size, np.int64)
+    for block in range(1, free.size):
+        free[block] = free[block - 1] + n_edges[block - 1]
+    found = np.empty(n, np.int32)
+    for i in range(n):
+        found[free[pairs[i] >> 32]] = pairs[i] & 0xFFFFFFFF
+        free[pairs[i] >> 32] += 1
+    return BlockEdges(n_edges, found, farthest_m)
+
+
+@kernel
+def settle_blocks(corners, blocks, rows, own_edge, per_metre, buffer_m, levels, step, side, values, is_read):
+    """
+    Fill the blocks whose values are all far from every limit, with a value on the same side of each.
+
+    Parameters
+    ----------
+    corners : int64 array of shape (n_tiles, 2)
+        Row and column of the first cell of each tile in `values`, also outside of it.
+    blocks : BlockEdges
+        The blocks of the tiles one after another.
+    rows : float32 array of shape (n_edges, 4)
+        From `traveltime_lab.kernels.raster.surface.edge_rows`.
+    own_edge : int32 array of shape (n,)
+        Edges of the origin. Blocks with some of them are not filled.
+    per_metre, buffer_m : float
+        As in `Cells`.
+    levels : float32 array of shape (n_levels,)
+        The limits.
+    step : float32
+        Values are far from a limit if they differ from it by this much.
+    side : int
+        Side of a block in cells.
+    values : float32 array of shape (n_rows, n_columns)
+        Overwritten where blocks are filled.
+    is_read : bool array of shape (n_tiles, n, n)
+        Set to False for the blocks that are filled; those that are False are passed over.
+
+    Notes
+    -----
+    A value is computed from the same numbers in the same way as in `gather`, and each operation keeps an order of its
+    operands, so that the bounds hold to the last bit.
+    """
+    first_own, last_own = np.int32(np.iinfo(np.int32).max), np.int32(-1)
+    for e in own_edge:
+        first_own, last_own = min(first_own, e), max(last_own, e)
+    n_edges, edge, farthest_m = blocks
+    block, last = 0, 0
+    for tile in range(is_read.shape[0]):
+        for i in range(is_read.shape[1]):
+            for j in range(is_read.shape[2]):
+                first, last = last, last + n_edges[block]
+                metres = farthest_m[block]
+                block += 1
+                if not is_read[tile, i, j]:
+                    continue
+                least, most, is_near = np.float32(np.inf), np.float32(-np.inf), False
+                for k in range(first, last):
+                    e = edge[k]
+                    least = min(least, min(rows[e, 0], rows[e, 2]))
+                    most = max(most, min(rows[e, 0] + rows[e, 1], rows[e, 2] + rows[e, 3]))
+                    is_near |= first_own <= e <= last_own
+                # Cells without an edge, or too far from it, have no value.
+                most = np.float32(np.float64(most) + metres * per_metre if metres <= buffer_m else np.inf)
+                for level in levels:
+                    is_near |= not (most - level <= -step or least - level >= step)
+                if is_near:
+                    continue
+                is_read[tile, i, j] = False
+                top, left = corners[tile, 0] + i * side, corners[tile, 1] + j * side
+                for row in range(max(top, 0), min(top + side, values.shape[0])):
+                    for column in range(max(left, 0), min(left + side, values.shape[1])):
+                        values[row, column] = least
