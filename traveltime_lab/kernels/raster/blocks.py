@@ -1,8 +1,8 @@
 """
 Find the blocks of a raster whose cells are all far from every limit, without reading the cells.
 
-The value of a cell lies between the least and the greatest value along its edges, with the way between the cell and its
-edge. A block has few edges beside its number of cells.
+The value of a cell is at least the least value on its edges, and at most the greatest one and the way between the cell
+and its edge. A block has much fewer edges than cells.
 """
 
 from __future__ import annotations
@@ -19,9 +19,7 @@ class BlockEdges(NamedTuple):
 
     n_edges: np.ndarray  # int32 (n_blocks,), number of edges of each block
     edge: np.ndarray  # int32 (n,), edges of the blocks one after another, each edge of a block once
-    farthest_m: (
-        np.ndarray
-    )  # float32 (n_blocks,), m: largest distance of a cell from its nearest edge, inf if it has none
+    farthest_m: np.ndarray  # float32 (n_blocks,), largest distance of a cell from its edge, inf if a cell has no edge
 
 
 @kernel
