@@ -195,6 +195,7 @@ def _tell_of_compiling() -> None:
 
 def _compile(options: argparse.Namespace) -> None:
     from traveltime_lab.kernels import ahead, cache, warm_up
+    from traveltime_lab.search.rehearsal import rehearse
 
     if (options.baseline is None) != (options.out is None):
         raise tl.InputError("compile takes --baseline and --out together, or neither")
@@ -206,8 +207,6 @@ def _compile(options: argparse.Namespace) -> None:
     n_missing = warm_up.start_helper()
     warm_up.compile_listed(warm_up.listed())
     print(f"{n_missing} listed kernels were missing, compiled in {time.perf_counter() - started:.0f} s")
-    from traveltime_lab.search.rehearsal import rehearse
-
     for part in rehearse():
         print(f"  {part}: ready after {time.perf_counter() - started:.0f} s", flush=True)
     kept = cache.folders()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 
 import numpy as np
@@ -117,10 +118,38 @@ def test_any_place_has_the_value_of_a_cell_there(helsinki, porto_alegre, seed, m
     # Cells keep positions in float32, so where values jump they may be on the other side.
     around = np.array([drawn.probe(x + dx, y + dy) for dx, dy in itertools.product((-0.01, 0.0, 0.01), repeat=2)])
     low, high, cells = around.min(axis=0), around.max(axis=0), drawn.values.ravel()
-    # Cells beyond the limit may not have been read, nor those that differ from it by more than two cells.
+    # Cells beyond the limit may not have been read, nor those that differ from it by two sides of a cell.
     is_near = (cells <= 900.0) | (high <= 900.0)
     low, high, cells = (np.maximum(values, 800.0) for values in (low, high, cells))
     assert ((low - 0.02 <= cells) & (cells <= high + 0.02))[is_near].all()
+
+
+@pytest.mark.parametrize("mode", ["walking", "driving", "public_transport", "distance"])
+def test_a_surface_keeps_the_values_of_its_search(helsinki, porto_alegre, mode):
+    """Arrays of searches are used again, but not as long as places can be looked up."""
+    network = porto_alegre if mode == "public_transport" else helsinki
+    if mode == "distance":
+        query = distance_query(network, "driving", MONDAY, None, None)
+    else:
+        query = ask(network, mode, MONDAY, None, None, limit=900)
+    node = network.tables.node_lng.size // 2
+    here = query.snap_at(network.tables.node_lng[[node]], network.tables.node_lat[[node]], is_origin=True)
+
+    def draw():
+        return raster.surfaces(
+            network.streets, query.egress_transportation, query.snapping, query.field_from(here, 900.0),
+            cell_m=100.0, buffer_m=300.0, limits=[900.0],
+        )[0]  # fmt: skip
+
+    drawn = draw()
+    x, y = drawn.x0 + 100.0 * np.arange(drawn.values.shape[1]), np.full(drawn.values.shape[1], drawn.y0)
+    y += 100.0 * (drawn.values.shape[0] // 2)
+    gc.collect()
+    values = drawn.probe(x, y)
+    assert (values <= 900.0).any()
+    draw()
+    gc.collect()
+    assert np.array_equal(drawn.probe(x, y), values)
 
 
 @pytest.mark.parametrize("most", [2000, 3])

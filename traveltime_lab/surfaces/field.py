@@ -296,7 +296,7 @@ class DistanceField:
         seconds_per_metre = per_metre * 3.6 / self.connector_kph
 
         def read(tile: Tile, values: Any) -> None:
-            # The array is used again for other searches once nothing refers to `times`.
+            # Their arrays are used again for other searches once nothing refers to these rows.
             cells, rows = tile.cells(per_metre, buffer_m), times.rows.values
             gather_lengths(cells, rows, origin, ahead_m, start_m, seconds_per_metre, values)
 

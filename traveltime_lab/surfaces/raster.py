@@ -31,7 +31,7 @@ from traveltime_lab.surfaces.tiles import ALL_BLOCKS, BLOCK, TILE, TileCache, ti
 #: Number of tiles that `tile_values` holds in memory at a time.
 _TILES_AT_ONCE = 256
 #: Up to this number of tiles only the blocks that are needed are linked to streets; in larger areas most of them are
-#: needed, and blocks far from all limits are not read. Measured in Milan and New York.
+#: needed. Measured in Milan and New York. In larger areas only, blocks far from all limits are not read (assumed).
 _FEW_TILES = 16
 #: From this number of places on all threads read their values (assumed).
 _MANY_PROBES = 1_000
@@ -40,7 +40,7 @@ _ONE_BLOCK = np.ones((1, 1), np.bool_)
 _MOST_CELLS = 16_000_000
 #: Edges of larger bounding boxes may be cut to their reached parts where cells would be too many, m (assumed).
 _LONG_M = 10_000.0
-#: Contours do not distinguish values that differ from the limit by a cell (see `contour_polygons`); twice that is sure.
+#: Blocks are far from a limit from this many sides of a cell, in seconds or metres; contours clip values at one.
 _FAR_CELLS = 2.0
 
 #: Called with two float64 arrays of shape (n,), coordinates in local metres, returns a bool array: the places that an
@@ -82,10 +82,9 @@ def surfaces(
     list of Surface
         One for each limit. All are parts of one raster, and each has the extent that it has alone, so that contours are
         equal to the last bit. Values beyond the largest limit may be inf, but those of neighbours of cells within a
-        limit are not. Values that differ from all limits by more than two cells may be replaced by others that do, on
-        the same sides of all limits, because contours do not distinguish them. Cells have the side `cell_m`, or two,
-        four, ... times as much if there were more than 16 million of them, also around the reached parts of long edges
-        alone.
+        limit are not. Values that differ from all limits by ``2 * cell_m`` or more may be replaced by others that do,
+        on the same sides of all limits, because contours clip them. Cells have the side `cell_m`, or two, four, ...
+        times as much if there were more than 16 million of them, also around the reached parts of long edges alone.
     """
     most = max(limits)
     per_metre = _per_metre(field, snapping)

@@ -2,7 +2,7 @@
 Find the blocks of a raster whose cells are all far from every limit, without reading the cells.
 
 The value of a cell is at least the least value on its edges, and at most the greatest one and the way between the cell
-and its edge. A block has much fewer edges than cells.
+and its edge. A block has far fewer edges than cells.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from traveltime_lab._arrays import unique_values
 from traveltime_lab.kernels.compiled import kernel
 
 
@@ -22,7 +23,6 @@ class BlockEdges(NamedTuple):
     farthest_m: np.ndarray  # float32 (n_blocks,), largest distance of a cell from its edge, inf if a cell has no edge
 
 
-@kernel
 def edges_of_blocks(edge, distance, tied_cell, tied_edge, side):
     """
     Return the edges of the blocks of a tile.
@@ -40,47 +40,16 @@ def edges_of_blocks(edge, distance, tied_cell, tied_edge, side):
     -------
     BlockEdges
     """
-    n_rows, n_columns = edge.shape
-    per_row, n_cells = n_columns // side, n_rows * n_columns
-    farthest_m = np.zeros((n_rows // side) * per_row, np.float32)
-    n_edges, last = np.zeros(farthest_m.size, np.int32), np.full(farthest_m.size, -1, np.int32)
-    # A block and an edge as one number; neighbours mostly have the same edge.
-    pairs, n_pairs = np.empty(n_cells + tied_cell.size, np.int64), 0
-    for i in range(n_cells + tied_cell.size):
-        cell = i if i < n_cells else np.int64(tied_cell[i - n_cells])
-        row, column = cell // n_columns, cell % n_columns
-        block = (row // side) * per_row + column // side
-        e = edge[row, column] if i < n_cells else tied_edge[i - n_cells]
-        if i < n_cells:
-            farthest_m[block] = max(farthest_m[block], distance[row, column] if e >= 0 else np.float32(np.inf))
-        if e >= 0 and e != last[block]:
-            pairs[n_pairs] = (block << 32) | np.int64(e)
-            last[block] = e
-            n_pairs += 1
-    # An open-addressing hash table, in which each pair is kept once.
-    mask = np.int64(64)
-    while mask < 2 * n_pairs:
-        mask *= 2
-    table, n = np.full(mask, -1, np.int64), 0
-    mask -= 1
-    for i in range(n_pairs):
-        pair = pairs[i]
-        at = (pair ^ (pair >> 29)) * np.int64(0x9E3779B97F4A7C1) >> 20 & mask
-        while table[at] != -1 and table[at] != pair:
-            at = (at + 1) & mask
-        if table[at] == -1:
-            table[at] = pair
-            pairs[n] = pair
-            n_edges[pair >> 32] += 1
-            n += 1
-    free = np.zeros(n_edges.size, np.int64)
-    for block in range(1, free.size):
-        free[block] = free[block - 1] + n_edges[block - 1]
-    found = np.empty(n, np.int32)
-    for i in range(n):
-        found[free[pairs[i] >> 32]] = pairs[i] & 0xFFFFFFFF
-        free[pairs[i] >> 32] += 1
-    return BlockEdges(n_edges, found, farthest_m)
+    n_rows, n_columns = edge.shape[0] // side, edge.shape[1] // side
+    block = np.arange(n_rows * n_columns).reshape(n_rows, n_columns).repeat(side, axis=0).repeat(side, axis=1).ravel()
+    edges = edge.ravel()
+    # A block and an edge as one number. Most neighbours are in the same block and have the same edge.
+    pairs = (block << 32 | edges)[edges >= 0]
+    pairs = pairs[np.diff(pairs, prepend=-1) != 0]
+    pairs = unique_values(np.concatenate([pairs, block[tied_cell] << 32 | tied_edge]))
+    n_edges = np.bincount(pairs >> 32, minlength=n_rows * n_columns).astype(np.int32)
+    metres = np.where(edge >= 0, distance, np.float32(np.inf)).reshape(n_rows, side, n_columns, side)
+    return BlockEdges(n_edges, (pairs & 0xFFFFFFFF).astype(np.int32), metres.max(axis=(1, 3)).ravel())
 
 
 @kernel
