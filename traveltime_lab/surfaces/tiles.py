@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from traveltime_lab._arrays import BoolArray, Float32Array, FloatArray, IndexArray, Int32Array
-from traveltime_lab.kernels.raster.blocks import BlockEdges, edges_of_blocks
+from traveltime_lab._arrays import BoolArray, Float32Array, FloatArray, IndexArray, Int32Array, unique_values
+from traveltime_lab.kernels.raster.blocks import BlockEdges
 from traveltime_lab.kernels.raster.surface import Cells, Window, cells_within, joined_cells
 from traveltime_lab.kernels.street import nearest, nearest_raster, raster_barriers, ties
 from traveltime_lab.modes.snapping import Snapping
@@ -168,8 +168,7 @@ class TileCache:
             found = {key: self.blocks[key] for key in tiles if key in self.blocks}
         missing = [key for key in tiles if key not in found]
         for key in missing:
-            tile = tiles[key]
-            found[key] = edges_of_blocks(tile.edge, tile.distance, tile.tied_cell, tile.tied_edge, BLOCK)
+            found[key] = edges_of_blocks(tiles[key], BLOCK)
         with self.lock:
             self.blocks.update((key, found[key]) for key in missing if key in self.tiles)
         return BlockEdges(*map(np.concatenate, zip(*(found[key] for key in tiles), strict=True)))
@@ -334,6 +333,20 @@ class TileCache:
 def whole_window(blocks: BoolArray | None = None) -> Window:
     """Return the window of all cells of a tile, in an array of its size, of which all or some blocks are read."""
     return Window(0, 0, TILE, TILE, 0, 0, ALL_BLOCKS if blocks is None else blocks)
+
+
+def edges_of_blocks(tile: Tile, side: int) -> BlockEdges:
+    """Return the edges of square blocks of a tile; `side`, in cells, divides the sides of the tile."""
+    n_rows, n_columns = tile.edge.shape[0] // side, tile.edge.shape[1] // side
+    numbers = np.arange(n_rows * n_columns).reshape(n_rows, n_columns)
+    block, edges = numbers.repeat(side, axis=0).repeat(side, axis=1).ravel(), tile.edge.ravel()
+    # A block and an edge as one number. Most neighbours are in the same block and have the same edge.
+    pairs = (block << 32 | edges)[edges >= 0]
+    pairs = pairs[np.diff(pairs, prepend=-1) != 0]
+    pairs = unique_values(np.concatenate([pairs, block[tile.tied_cell] << 32 | tile.tied_edge]))
+    n_edges = np.bincount(pairs >> 32, minlength=n_rows * n_columns).astype(np.int32)
+    metres = np.where(tile.edge >= 0, tile.distance, np.float32(np.inf)).reshape(n_rows, side, n_columns, side)
+    return BlockEdges(n_edges, (pairs & 0xFFFFFFFF).astype(np.int32), metres.max(axis=(1, 3)).ravel())
 
 
 def _known(tile: Tile | None) -> BoolArray:

@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from traveltime_lab._arrays import unique_values
 from traveltime_lab.kernels.compiled import kernel
 
 
@@ -21,35 +20,6 @@ class BlockEdges(NamedTuple):
     n_edges: np.ndarray  # int32 (n_blocks,), number of edges of each block
     edge: np.ndarray  # int32 (n,), edges of the blocks one after another, each edge of a block once
     farthest_m: np.ndarray  # float32 (n_blocks,), largest distance of a cell from its edge, inf if a cell has no edge
-
-
-def edges_of_blocks(edge, distance, tied_cell, tied_edge, side):
-    """
-    Return the edges of the blocks of a tile.
-
-    Parameters
-    ----------
-    edge, distance : int32 and float32 arrays of shape (n_rows, n_columns)
-        Nearest edge of each cell, -1 for none, and the distance to it in metres.
-    tied_cell, tied_edge : int32 arrays of shape (n_tied,)
-        Cells to which another edge is as near: ``row * n_columns + column``, and that edge.
-    side : int
-        Side of a block in cells; it divides both sides of the tile.
-
-    Returns
-    -------
-    BlockEdges
-    """
-    n_rows, n_columns = edge.shape[0] // side, edge.shape[1] // side
-    block = np.arange(n_rows * n_columns).reshape(n_rows, n_columns).repeat(side, axis=0).repeat(side, axis=1).ravel()
-    edges = edge.ravel()
-    # A block and an edge as one number. Most neighbours are in the same block and have the same edge.
-    pairs = (block << 32 | edges)[edges >= 0]
-    pairs = pairs[np.diff(pairs, prepend=-1) != 0]
-    pairs = unique_values(np.concatenate([pairs, block[tied_cell] << 32 | tied_edge]))
-    n_edges = np.bincount(pairs >> 32, minlength=n_rows * n_columns).astype(np.int32)
-    metres = np.where(edge >= 0, distance, np.float32(np.inf)).reshape(n_rows, side, n_columns, side)
-    return BlockEdges(n_edges, (pairs & 0xFFFFFFFF).astype(np.int32), metres.max(axis=(1, 3)).ravel())
 
 
 @kernel
