@@ -17,7 +17,9 @@ from pathlib import Path
 
 import pytest
 
-PLUGIN = Path(__file__).parents[2] / "plugins" / "solr"
+from tests.support import ROOT
+
+PLUGIN = ROOT / "plugins" / "solr"
 COMMAND = "python -m pytest -m solr tests/plugins/test_solr.py"
 MOST_BYTES = 2_000_000
 #: Major version of class files for each generation of Solr: Java 8, and Java 11 for Solr 9.
@@ -25,7 +27,7 @@ CLASS_VERSIONS = {"6": 52, "7": 52, "8": 52, "9": 55}
 
 
 @pytest.fixture(scope="module")
-def verified(request: pytest.FixtureRequest) -> Path:
+def verified(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the plugin after ``mvn -q verify``."""
     if "solr" not in str(request.config.option.markexpr):
         pytest.skip(f"takes minutes; run it with: {COMMAND}")
@@ -34,8 +36,13 @@ def verified(request: pytest.FixtureRequest) -> Path:
         pytest.skip("Java and Maven are not installed")
     # Maven's process is short: what better code would save is less than what making it costs.
     options = f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC {os.environ.get('MAVEN_OPTS', '')}"
+    # Once for all versions, which would otherwise write the same queries and answers themselves.
+    cases = tmp_path_factory.mktemp("solr") / "cases.json"
+    paths = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+    environment = {**os.environ, "PYTHONPATH": paths}
+    subprocess.run([sys.executable, PLUGIN / "it" / "oracle.py", cases], env=environment, check=True)
     done = subprocess.run(
-        [maven, "-q", "-B", "verify", f"-Dtraveltime.python={sys.executable}"],
+        [maven, "-q", "-B", "verify", f"-Dtraveltime.python={sys.executable}", f"-Dtraveltime.cases={cases}"],
         cwd=PLUGIN, env={**os.environ, "MAVEN_OPTS": options},
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
     )  # fmt: skip

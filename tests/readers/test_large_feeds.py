@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from tests.support import feeds
 from traveltime_lab.errors import GtfsError
-from traveltime_lab.kernels.transit import ids, stop_times
 from traveltime_lab.readers.gtfs import text
 from traveltime_lab.readers.gtfs.feed import read_feed
-from traveltime_lab.readers.gtfs.text import letters
+from traveltime_lab.readers.gtfs.stop_time_rows import Ids, in_order
+from traveltime_lab.readers.gtfs.stop_times import _groups
 
 TRIPS = ("t", "u", "v")
 TRIP_ROWS = "route_id,service_id,trip_id\n" + "".join(f"R,daily,{trip}\n" for trip in TRIPS)
@@ -85,10 +85,9 @@ def test_blocks_of_any_size_give_the_same(rows: list[str], newline: str, encodin
 def test_texts_are_found_where_they_are_first(known: list[str], asked: list[str]) -> None:
     asked = [*asked, *known, *asked]
     first = {value: i for i, value in reversed([*enumerate(known)])}
-    out = np.empty(len(asked), np.int32)
-    texts = letters(pa.array(known or ["no text"], pa.string()))
-    ids.find(ids.table_of(*texts), *texts, *letters(pa.array(asked, pa.string())), out)
-    assert known == [] or out.tolist() == [first.get(value, -1) for value in asked]
+    ids = Ids(pa.array(known, pa.string()))
+    parts = [ids.numbers(pa.chunked_array([part], pa.string())) for part in (asked[:7], asked[7:])]
+    assert ids.rows(np.concatenate(parts)).tolist() == [first.get(value, -1) for value in asked]
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 9), st.booleans()), max_size=40))
@@ -97,4 +96,13 @@ def test_rows_are_in_order(rows: list[tuple[int, int, bool]]) -> None:
         np.array([row[k] for row in rows], kind) for k, kind in enumerate((np.int32, np.int32, bool))
     )
     expected = sorted(np.flatnonzero(keep).tolist(), key=lambda i: (trip[i], sequence[i]))
-    assert stop_times.rows_in_order(trip, sequence, keep, 5).tolist() == expected
+    assert in_order(trip, sequence, keep, 5).tolist() == expected
+
+
+@given(st.lists(st.lists(st.sampled_from([0, 1, 256, 2**40]), max_size=3), max_size=20))
+def test_rows_with_the_same_keys_are_a_group(rows: list[list[int]]) -> None:
+    indptr = np.append(0, np.cumsum([len(row) for row in rows])).astype(np.int64)
+    group, leader = _groups(indptr, np.array([key for row in rows for key in row], np.int64))
+    first = list(dict.fromkeys(map(tuple, rows)))
+    assert group.tolist() == [first.index(tuple(row)) for row in rows]
+    assert leader.tolist() == [rows.index(list(row)) for row in first]

@@ -12,12 +12,15 @@ from typing import NamedTuple
 import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
+from traveltime_lab.kernels.street.components import order_by
 
 #: Cells along the side of a block: this power of two.
 _SHIFT = 6
 _SIDE = 1 << _SHIFT
 #: Rings of cells without segments are counted up to this number.
 _RINGS = 16
+#: Blocks whose rings are counted at once, so that temporary arrays take some megabytes.
+_AT_ONCE = 256
 #: Blocks that are stored for long segments alone: this number, or one for each segment (assumed). Segments of half the
 #: circumference of the earth, as between nodes at wrong places, would take gigabytes.
 _MOST_LONG_BLOCKS = 2_000
@@ -43,13 +46,6 @@ class Grid(NamedTuple):
     begin: np.ndarray  # int32 (n_cells + 1,), begin of each stored cell in `members`
     rings: np.ndarray  # uint8 (n_cells,), ring of cells around each cell that has the first segment, at most `_RINGS`
     members: np.ndarray  # int32, segments of each cell, ascending within a cell
-
-
-#: A grid without segments.
-NO_SEGMENTS = Grid(
-    np.zeros((0, 4)), np.zeros(0, np.uint8), np.zeros(0, np.int32), 1.0, 0, -1, 0, -1, np.zeros((0, 0), np.int32),
-    np.zeros(1, np.int32), np.zeros(0, np.uint8), np.zeros(0, np.int32),
-)  # fmt: skip
 
 
 @kernel(forceinline=True)
@@ -187,7 +183,7 @@ def build_grid(x1, y1, x2, y2, cell, marks=None, edge=None):
     _spread_distances(blocks)
     blocks *= -1
     blocks[is_stored] = np.arange(is_stored.sum())
-    begin, members = _by_cell(row, column, segment, blocks, is_stored.sum() << (2 * _SHIFT))
+    begin, members = _members_by_cell(row, column, segment, blocks, is_stored.sum() << (2 * _SHIFT))
     return Grid(ends, marks, edge, cell, *bounds, blocks, begin, _rings_of(blocks, begin), members)
 
 
@@ -210,74 +206,55 @@ def _cells_of_all(ends, cell):
     return rows, columns, segment
 
 
-@kernel
-def _by_cell(row, column, segment, blocks, n_cells):
+def _members_by_cell(row, column, segment, blocks, n_cells):
     """Return `begin` and `members` of a `Grid`, given cells counted from the first row and column."""
-    begin = np.zeros(n_cells + 1, np.int32)
-    for i in range(segment.size):
-        begin[cell_at(np.int64(row[i]), np.int64(column[i]), blocks) + 1] += 1
-    for cell in range(n_cells):
-        begin[cell + 1] += begin[cell]
-    at = begin.copy()
-    members = np.empty(segment.size, np.int32)
-    for i in range(segment.size):
-        cell = cell_at(np.int64(row[i]), np.int64(column[i]), blocks)
-        members[at[cell]] = segment[i]
-        at[cell] += 1
-    return begin, members
+    block = blocks[row >> _SHIFT, column >> _SHIFT]
+    cell = (block << (2 * _SHIFT)) | ((row & (_SIDE - 1)) << _SHIFT) | (column & (_SIDE - 1))
+    cell.flags.writeable = False
+    begin, order = order_by(cell, n_cells)
+    return begin, segment[order]
 
 
-@kernel
 def _spread_distances(distance):
     """
     Replace each value by the least sum of a value and the number of rings to it.
 
     Two passes over the array are exact for this distance (Rosenfeld and Pfaltz, "Distance functions on digital
     pictures", Pattern Recognition 1, 1968).
+
+    Parameters
+    ----------
+    distance : int32 array of shape (..., n_rows, n_columns)
+        Overwritten.
     """
-    n_rows, n_columns = distance.shape
-    for r in range(n_rows):
-        for c in range(n_columns):
-            least = distance[r, c]
-            if c > 0:
-                least = min(least, distance[r, c - 1] + 1)
+    column = np.arange(distance.shape[-1], dtype=np.int32)
+    for towards in (distance, distance[..., ::-1, ::-1]):
+        for r in range(towards.shape[-2]):
+            row = towards[..., r, :]
             if r > 0:
-                for other in range(max(c - 1, 0), min(c + 2, n_columns)):
-                    least = min(least, distance[r - 1, other] + 1)
-            distance[r, c] = least
-    for r in range(n_rows - 1, -1, -1):
-        for c in range(n_columns - 1, -1, -1):
-            least = distance[r, c]
-            if c < n_columns - 1:
-                least = min(least, distance[r, c + 1] + 1)
-            if r < n_rows - 1:
-                for other in range(max(c - 1, 0), min(c + 2, n_columns)):
-                    least = min(least, distance[r + 1, other] + 1)
-            distance[r, c] = least
+                last = towards[..., r - 1, :] + 1
+                np.minimum(row, last, out=row)
+                np.minimum(row[..., 1:], last[..., :-1], out=row[..., 1:])
+                np.minimum(row[..., :-1], last[..., 1:], out=row[..., :-1])
+            # The least sum of a value and the columns to it, from the first column on.
+            row[...] = np.minimum.accumulate(row - column, axis=-1) + column
 
 
-@kernel
 def _rings_of(blocks, begin):
     """Return `rings` of a `Grid`."""
-    rings = np.empty(begin.size - 1, np.uint8)
-    n_rows, n_columns = blocks.shape[0] * _SIDE, blocks.shape[1] * _SIDE
-    # A block and a margin around it, because segments in other blocks count, too.
-    window = np.empty((_SIDE + 2 * _RINGS, _SIDE + 2 * _RINGS), np.int32)
-    for block_row in range(blocks.shape[0]):
-        for block_column in range(blocks.shape[1]):
-            if blocks[block_row, block_column] < 0:
-                continue
-            top, left = block_row * _SIDE - _RINGS, block_column * _SIDE - _RINGS
-            for r in range(window.shape[0]):
-                for c in range(window.shape[1]):
-                    window[r, c] = _RINGS
-                    if 0 <= top + r < n_rows and 0 <= left + c < n_columns:
-                        cell = cell_at(np.int64(top + r), np.int64(left + c), blocks)
-                        if cell >= 0 and begin[cell] < begin[cell + 1]:
-                            window[r, c] = 0
-            _spread_distances(window)
-            for r in range(_SIDE):
-                for c in range(_SIDE):
-                    cell = cell_at(np.int64(top + _RINGS + r), np.int64(left + _RINGS + c), blocks)
-                    rings[cell] = window[_RINGS + r, _RINGS + c]
-    return rings
+    rows, columns = np.nonzero(blocks >= 0)
+    # The last block stands for all that are not stored, without segments.
+    is_empty = np.ones((rows.size + 1, _SIDE, _SIDE), np.bool_)
+    is_empty[:-1] = (begin[:-1] == begin[1:]).reshape(-1, _SIDE, _SIDE)
+    numbers = np.pad(np.maximum(blocks, -1), 1, constant_values=-1)
+    rings = np.empty((rows.size, _SIDE, _SIDE), np.uint8)
+    # The cells of a block and of a margin around it, because segments in other blocks count, too.
+    beside, cell = np.divmod(np.arange(-_RINGS, _SIDE + _RINGS), _SIDE)
+    beside += 1
+    for first in range(0, rows.size, _AT_ONCE):
+        some = slice(first, first + _AT_ONCE)
+        block = numbers[rows[some, None, None] + beside[:, None], columns[some, None, None] + beside]
+        distance = np.where(is_empty[block, cell[:, None], cell], np.int32(_RINGS), np.int32(0))
+        _spread_distances(distance)
+        rings[some] = distance[:, _RINGS:-_RINGS, _RINGS:-_RINGS]
+    return rings.reshape(-1)

@@ -15,7 +15,7 @@ from traveltime_lab.kernels.compiled import kernel
 from traveltime_lab.kernels.lanes import SEGMENTS, measure
 from traveltime_lab.kernels.prefetch import prefetch
 from traveltime_lab.kernels.street.crossings import barring, crosses_at, is_barred, is_behind_water, is_surely_free
-from traveltime_lab.kernels.street.grid import NO_SEGMENTS, cell_at, empty_metres, empty_rings
+from traveltime_lab.kernels.street.grid import cell_at, empty_metres, empty_rings
 
 #: Streets are tied if their distances differ by no more than this; coordinates and lines are no more exact (assumed).
 TIE_M = 0.5
@@ -75,8 +75,6 @@ class _Shadows(NamedTuple):
 
 
 _UNKNOWN, _BEHIND_WATER, _IN_SIGHT = np.uint8(0), np.uint8(1), np.uint8(2)
-#: The segment of a point from which the walk there is barred, until a different one is found.
-_BARRED = -2
 #: How many cells of the grid of streets around the middle of a rectangle are known, in each direction.
 _KNOWN_CELLS = 32
 
@@ -98,7 +96,7 @@ def place_on(px, py, k, ax, ay, bx, by):
 
 
 @kernel
-def _nearest(px, py, shrink, limit, grid, needed):
+def nearest_across_barriers(px, py, shrink, limit, grid, needed):
     """
     Return the nearest segment within `limit` metres of each point, across barriers, too.
 
@@ -236,30 +234,28 @@ def _nearest(px, py, shrink, limit, grid, needed):
 
 
 @kernel
-def _nearest_and_barred(px, py, shrink, limit, grid, needed, barriers):
+def barred_walks(px, py, shrink, found, ends, barriers, with_motorways):
     """
-    Return the nearest segment of each point across barriers, as of `_nearest`, and from how many it is barred.
+    Return from which points the straight walk to the nearest segment is barred.
+
+    Parameters
+    ----------
+    px, py, shrink, barriers
+        As in `nearest_segments`; there is a barrier.
+    found : Nearest
+        Of the points, across barriers. Distances may be longer by some metres; this takes time only.
+    ends : float64 array of shape (n_segments, 4)
+        Ends of the segments.
+    with_motorways : bool
+        Whether motorways count, or only water.
 
     Returns
     -------
-    Nearest
-        The segment is `_BARRED` where the walk there is barred.
-    Near
-    n_barred : int
-        Number of these points.
+    bool array of shape (n,)
     """
-    found, near = _nearest(px, py, shrink, limit, grid, needed)
-    return found, near, _mark_barred(px, py, shrink, found, grid.ends, barriers)
-
-
-@kernel
-def _mark_barred(px, py, shrink, found, ends, barriers):
-    """Write `_BARRED` for the points from which the walk to the nearest segment is barred; return their number."""
     walls, _, _, cell, first_row, last_row, first_column, last_column, blocks, begin, rings, members = barriers
-    if walls.shape[0] == 0:
-        return 0
-    n = 0
     segment, position, distance, _ = found
+    result = np.zeros(px.size, np.bool_)
     for i in range(px.size):
         if segment[i] < 0:
             continue
@@ -274,20 +270,8 @@ def _mark_barred(px, py, shrink, found, ends, barriers):
         is_free = is_surely_free(
             x, y, qx, qy, walls, cell, first_row, last_row, first_column, last_column, blocks, begin, members
         )
-        if not is_free and is_barred(x, y, qx, qy, k, barriers, True):
-            segment[i] = _BARRED
-            n += 1
-    return n
-
-
-def nearest_across_barriers(px, py, shrink, limit, grid, needed):
-    """
-    Return the nearest segment of each point, across barriers, too.
-
-    Arguments and results are those of `nearest_segments`.
-    """
-    found, near, _ = _nearest_and_barred(px, py, shrink, limit, grid, needed, NO_SEGMENTS)
-    return found, near
+        result[i] = not is_free and is_barred(x, y, qx, qy, k, barriers, with_motorways)
+    return result
 
 
 def nearest_segments(px, py, shrink, limit, grid, needed, barriers):
@@ -311,27 +295,20 @@ def nearest_segments(px, py, shrink, limit, grid, needed, barriers):
     Nearest
     Near
     """
-    found, near, n_barred = _nearest_and_barred(px, py, shrink, limit, grid, needed, barriers)
-    if n_barred:
-        barred = np.flatnonzero(found.segment == _BARRED)
-        here, nothing = (px[barred], py[barred], shrink[barred]), np.empty(0)
-        rectangles = Rectangles(np.full(n_barred, -1, np.int32), nothing, nothing, nothing, nothing, nothing)
-        rules = (limit, grid, needed, barriers, rectangles)
+    found, near = nearest_across_barriers(px, py, shrink, limit, grid, needed)
+    if not barriers.ends.shape[0]:
+        return found, near
+    barred = np.flatnonzero(barred_walks(px, py, shrink, found, grid.ends, barriers, True))
+    if barred.size:
+        nothing = np.empty(0)
+        rectangles = Rectangles(np.full(barred.size, -1, np.int32), nothing, nothing, nothing, nothing, nothing)
         found.segment[barred], found.position[barred], found.distance[barred] = nearest_unbarred(
-            *here, found.distance[barred], *rules
+            px[barred], py[barred], shrink[barred], found.distance[barred], limit, grid, needed, barriers, rectangles
         )
         found.may_be_tied[barred] = True
         first = near.begin[barred]
         near.segment[first[first < near.begin[barred + 1]]] = -1
     return found, near
-
-
-@kernel
-def is_walk_barred(px, py, k, ends, segment, t, barriers, with_motorways):
-    """Return whether the straight walk from a point to a position on a segment crosses a barrier."""
-    qx = ends[segment, 0] + t * (ends[segment, 2] - ends[segment, 0])
-    qy = ends[segment, 1] + t * (ends[segment, 3] - ends[segment, 1])
-    return is_barred(px, py, qx, qy, k, barriers, with_motorways)
 
 
 @kernel
@@ -400,7 +377,7 @@ def _nearest_over_land(px, py, k, nearest_m, limit, grid, needed, barriers, shad
     Returns
     -------
     segment, position, distance
-        As of `_nearest`.
+        As of `nearest_across_barriers`.
     is_by_motorway : bool
         Whether a motorway barred a walk.
 
@@ -455,7 +432,7 @@ def _nearest_over_land(px, py, k, nearest_m, limit, grid, needed, barriers, shad
                 for m in range(begin[here], begin[here + 1]):
                     i = members[m]
                     t, d2 = place_on(px, py, k, ends[i, 0], ends[i, 1], ends[i, 2], ends[i, 3])
-                    # The lowest index first among equally near segments, as in `_nearest`.
+                    # The lowest index first among equally near segments, as in `nearest_across_barriers`.
                     if d2 > best or (d2 == best and best_segment >= 0 and i >= best_segment):
                         continue
                     if marks[i] & needed != needed:

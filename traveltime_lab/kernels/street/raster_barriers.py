@@ -13,8 +13,9 @@ import numpy as np
 from traveltime_lab.kernels.compiled import kernel
 from traveltime_lab.kernels.street.grid import empty_metres
 from traveltime_lab.kernels.street.nearest import (
+    Nearest,
     Rectangles,
-    is_walk_barred,
+    barred_walks,
     nearest_across_barriers,
     nearest_unbarred,
 )
@@ -43,82 +44,59 @@ def points_of(centres, cells, n_columns):
 
 def go_round(centres, limit, grid, needed, barriers, found, first, last):
     """Replace the nearest segments of centres from which the walk there is barred; see `nearest_on_raster`."""
-    cells, of_cell, n, rectangles, n_rectangles = _barred_cells(centres, found, grid.ends, barriers)
-    if n == 0:
+    cells, rectangles = _barred_cells(centres, found, grid.ends, barriers)
+    if cells.size == 0:
         return
-    cells = cells[:n]
     at = np.divmod(cells, first.shape[1])
-    some = Rectangles(of_cell[:n], *(part[:n_rectangles] for part in rectangles))
-    nearest_m, rules = found.distance[at].astype(np.float64), (limit, grid, needed, barriers, some)
+    nearest_m = found.distance[at].astype(np.float64)
     found.segment[at], found.position[at], found.distance[at] = nearest_unbarred(
-        *points_of(centres, cells, first.shape[1]), nearest_m, *rules
+        *points_of(centres, cells, first.shape[1]), nearest_m, limit, grid, needed, barriers, rectangles
     )
     # Ties must be searched for again.
     found.may_be_tied[at], last[at] = True, first[at]
 
 
-@kernel
 def _barred_cells(centres, found, ends, barriers):
     """
     Return the cells from which the walk to the nearest segment is barred.
 
     Returns
     -------
-    cells : int64 array
-        Its first elements are the cells, ``row * n_columns + column``.
-    of_cell : int32 array
-        The rectangle of each, -1 for cells in the water.
-    n : int
-        Number of cells.
-    rectangles : tuple of float64 arrays
-        All arrays of `Rectangles` but the first.
-    n_rectangles : int
+    cells : int64 array of shape (n,)
+        ``row * n_columns + column``, sorted by rectangle.
+    rectangles : Rectangles
+        -1 for cells in the water, because water bars walks from land only.
     """
-    first_x, first_y, step, shrink = centres
-    _, _, _, cell, first_row, last_row, first_column, last_column, blocks, _, rings, _ = barriers
     n_rows, n_columns = found.segment.shape
+    cells = np.flatnonzero(found.segment >= 0)
+    here = points_of(centres, cells, n_columns)
+    # Longer by what rounding to float32 may have taken.
+    metres = found.distance.reshape(-1)[cells].astype(np.float64) + 0.001
+    position = found.position.reshape(-1)[cells].astype(np.float64)
+    its = Nearest(found.segment.reshape(-1)[cells], position, metres, np.zeros(0, np.bool_))
+    barred = np.flatnonzero(barred_walks(*here, its, ends, barriers, True))
+    cells, here, its = cells[barred], [values[barred] for values in here], [values[barred] for values in its[:3]]
+    from_land = barred_walks(*here, Nearest(*its, np.zeros(0, np.bool_)), ends, barriers, False)
     side = _PART
-    while side > 1 and side * step > _SHARED_M:
+    while side > 1 and side * centres.step > _SHARED_M:
         side //= 2
-    cells, of_cell = np.empty(n_rows * n_columns, np.int64), np.empty(n_rows * n_columns, np.int32)
-    most = ((n_rows - 1) // side + 1) * ((n_columns - 1) // side + 1)
-    x, y, half_x, half_y, least = np.empty(most), np.empty(most), np.empty(most), np.empty(most), np.empty(most)
-    n, n_rectangles = 0, 0
-    for top in range(0, n_rows, side):
-        for left in range(0, n_columns, side):
-            bottom, right = min(top + side, n_rows), min(left + side, n_columns)
-            is_begun = False
-            for row in range(top, bottom):
-                py, k = first_y + row * step, shrink[row]
-                for column in range(left, right):
-                    if found.segment[row, column] < 0:
-                        continue
-                    # Most centres have no barrier as near as their street.
-                    px, d = first_x + column * step, np.float64(found.distance[row, column])
-                    free_m = empty_metres(
-                        px, py, k, cell, first_row, last_row, first_column, last_column, blocks, rings
-                    )
-                    if d < free_m - 0.001:
-                        continue
-                    s, t = np.int64(found.segment[row, column]), np.float64(found.position[row, column])
-                    if not is_walk_barred(px, py, k, ends, s, t, barriers, True):
-                        continue
-                    cells[n], of_cell[n] = row * n_columns + column, -1
-                    # Water bars walks from land only.
-                    if is_walk_barred(px, py, k, ends, s, t, barriers, False):
-                        if not is_begun:
-                            is_begun = True
-                            x[n_rectangles] = first_x + (left + right - 1) * 0.5 * step
-                            y[n_rectangles] = first_y + (top + bottom - 1) * 0.5 * step
-                            half_x[n_rectangles] = (right - left) * 0.5 * step
-                            half_y[n_rectangles] = (bottom - top) * 0.5 * step
-                            least[n_rectangles] = np.inf
-                            for r in range(top, bottom):
-                                least[n_rectangles] = min(least[n_rectangles], shrink[r])
-                            n_rectangles += 1
-                        of_cell[n] = n_rectangles - 1
-                    n += 1
-    return cells, of_cell, n, (x, y, half_x, half_y, least), n_rectangles
+    across = (n_columns - 1) // side + 1
+    part = cells // n_columns // side * across + cells % n_columns // side
+    order = np.argsort(part, kind="stable")
+    cells, part, from_land = cells[order], part[order], from_land[order]
+    parts, number = np.unique(part[from_land], return_inverse=True)
+    of_cell = np.full(cells.size, -1, np.int32)
+    of_cell[from_land] = number
+    top, left = parts // across * side, parts % across * side
+    bottom, right = np.minimum(top + side, n_rows), np.minimum(left + side, n_columns)
+    return cells, Rectangles(
+        of_cell,
+        x=centres.first_x + (left + right - 1) * 0.5 * centres.step,
+        y=centres.first_y + (top + bottom - 1) * 0.5 * centres.step,
+        half_x=(right - left) * 0.5 * centres.step,
+        half_y=(bottom - top) * 0.5 * centres.step,
+        shrink=np.minimum.reduceat(centres.shrink, np.arange(0, n_rows, side))[top // side],
+    )
 
 
 def reaches_of_blocks(px, py, shrink, half_m, more_m, limit, grid, needed, barriers):

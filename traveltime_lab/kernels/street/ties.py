@@ -15,7 +15,7 @@ import numpy as np
 from traveltime_lab.kernels.compiled import kernel
 from traveltime_lab.kernels.street.crossings import is_barred, is_surely_free
 from traveltime_lab.kernels.street.grid import cell_at, empty_metres
-from traveltime_lab.kernels.street.nearest import TIE_M, Near, Nearest, is_walk_barred, place_on
+from traveltime_lab.kernels.street.nearest import TIE_M, Near, Nearest, place_on
 
 #: Largest number of places of a point (assumed to be more than are needed).
 _MOST_TIED = 256
@@ -212,7 +212,7 @@ def _tied_places(px, py, shrink, found, near, limit, grid, needed, barriers, par
                 x, y, k, cell, first_row, last_row, first_column, last_column, blocks, rings
             )
             # Where the nearest walk had to cross a motorway, others may do so, too.
-            with_motorways = has_barriers and not is_walk_barred(x, y, k, ends, own, position[i], barriers, True)
+            with_motorways = has_barriers and not is_barred(x, y, kept_x[0], kept_y[0], k, barriers, True)
             # By distance and number, so that the places do not depend on the order of the cells.
             for m in range(first[i] + 1, first[i + 1]):
                 number, t, squared, j = some[m], some_t[m], some_d2[m], m

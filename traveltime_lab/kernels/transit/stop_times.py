@@ -1,5 +1,5 @@
 """
-Fill in missing stop times, check trips, and group trips with the same stop times.
+Fill in missing stop times and check trips.
 
 All arrays have one entry per stop time, sorted by trip and stop sequence; ``indptr`` (int64) says where each trip
 begins. Times are int32 seconds after noon minus 12 h of the service date, `UNTIMED` where the feed gives none.
@@ -12,7 +12,6 @@ import math
 import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
-from traveltime_lab.kernels.order import ascending
 
 UNTIMED = np.int32(-1)
 
@@ -91,51 +90,6 @@ def fill_times(indptr, stop, arrival, departure, along, stop_lat, stop_lng, stat
 
 
 @kernel
-def rows_in_order(trip, sequence, keep, n_trips):
-    """
-    Sort the rows of stop_times.txt by trip and stop_sequence.
-
-    Parameters
-    ----------
-    trip : int32 array of shape (n_rows,)
-        Row of trips.txt; -1 is possible where `keep` is False.
-    sequence : int32 or int64 array of shape (n_rows,)
-    keep : bool array of shape (n_rows,)
-    n_trips : int
-
-    Returns
-    -------
-    int64 array of shape (n_kept,)
-        The kept rows. Those with equal trips and sequences stay in their order.
-    """
-    at = np.zeros(n_trips + 1, np.int64)
-    for i in range(trip.size):
-        if keep[i]:
-            at[trip[i] + 1] += 1
-    for k in range(n_trips):
-        at[k + 1] += at[k]
-    rows = np.empty(at[n_trips], np.int64)
-    for i in range(trip.size):
-        if keep[i]:
-            rows[at[trip[i]]] = i
-            at[trip[i]] += 1
-    # Now each entry of `at` is the end of its trip.
-    first = np.int64(0)
-    for k in range(n_trips):
-        after = at[k]
-        is_sorted = True
-        for i in range(first + 1, after):
-            is_sorted &= sequence[rows[i]] >= sequence[rows[i - 1]]
-        if not is_sorted:
-            mine = rows[first:after].copy()
-            order = ascending(sequence[mine])
-            for i in range(mine.size):
-                rows[first + i] = mine[order[i]]
-        first = after
-    return rows
-
-
-@kernel
 def _share_out(start, end, stop, arrival, departure, along, stop_lat, stop_lng, n_filled):
     """Interpolate the times between two stop times with times."""
     by_distance = along.size > 0 and along[end] > along[start]
@@ -170,67 +124,6 @@ def _share_out(start, end, stop, arrival, departure, along, stop_lat, stop_lng, 
 def _step_m(i, stop, stop_lat, stop_lng):
     a, b = stop[i - 1], stop[i]
     return distance_m(stop_lat[a], stop_lng[a], stop_lat[b], stop_lng[b])
-
-
-@kernel
-def group_rows(indptr, keys):
-    """
-    Group the trips that have the same sequence of keys.
-
-    Parameters
-    ----------
-    indptr : int64 array of shape (n_trips + 1,)
-    keys : int64 array of shape (n_calls,)
-        The properties of each stop time that have to be equal, packed into one number.
-
-    Returns
-    -------
-    group : int32 array of shape (n_trips,)
-        Number of the group of each trip, in order of first appearance.
-    leader : int64 array of shape (n_groups,)
-        First trip of each group.
-    """
-    n = indptr.size - 1
-    size = 16
-    while size < 2 * n:
-        size *= 2
-    # Open-addressing hash table of group numbers. Every hit is compared key by key, so collisions are harmless.
-    table = np.full(size, -1, np.int64)
-    hashes = np.zeros(n, np.uint64)
-    group = np.zeros(n, np.int32)
-    leader = np.zeros(n, np.int64)
-    n_groups = 0
-    for trip in range(n):
-        first, after = indptr[trip], indptr[trip + 1]
-        h = np.uint64(1469598103934665603) ^ np.uint64(after - first)
-        for i in range(first, after):
-            h = (h ^ np.uint64(keys[i])) * np.uint64(1099511628211)
-            h ^= h >> np.uint64(29)
-        at = np.int64(h & np.uint64(size - 1))
-        while True:
-            found = table[at]
-            if found < 0:
-                table[at] = n_groups
-                hashes[n_groups] = h
-                leader[n_groups] = trip
-                group[trip] = n_groups
-                n_groups += 1
-                break
-            if hashes[found] == h and _same(indptr, keys, trip, leader[found]):
-                group[trip] = found
-                break
-            at = (at + 1) & (size - 1)
-    return group, leader[:n_groups].copy()
-
-
-@kernel
-def _same(indptr, keys, a, b):
-    if indptr[a + 1] - indptr[a] != indptr[b + 1] - indptr[b]:
-        return False
-    same = True
-    for k in range(indptr[a + 1] - indptr[a]):
-        same &= keys[indptr[a] + k] == keys[indptr[b] + k]
-    return same
 
 
 @kernel

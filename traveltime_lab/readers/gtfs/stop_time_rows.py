@@ -9,12 +9,14 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from traveltime_lab._arrays import BoolArray, FloatArray, IndexArray, Int32Array, Int64Array, UInt8Array
-from traveltime_lab.kernels.transit import ids, parse, stop_times
+from traveltime_lab.kernels.transit import parse, stop_times
 from traveltime_lab.readers.gtfs.files import FeedFiles
 from traveltime_lab.readers.gtfs.findings import Findings
-from traveltime_lab.readers.gtfs.text import TextBlocks, TextTable, letters
+from traveltime_lab.readers.gtfs.text import TextBlocks, TextTable
+from traveltime_lab.streets.components import order_by_row
 
 FILE: Final = "stop_times.txt"
 #: Times that are not H:MM:SS, beside `stop_times.UNTIMED` for empty ones.
@@ -62,31 +64,38 @@ class StopTimeRows(NamedTuple):
     headsign: Int32Array
 
 
-class _Ids:
+class Ids:
     """The ids of a file, in which those of another are looked up."""
 
-    def __init__(self, values: pa.Array) -> None:
-        self._n = len(values)
-        self._texts = letters(values)
-        self._table = ids.table_of(*self._texts) if self._n else np.full(1, -1, np.int32)
+    def __init__(self, ids: pa.Array) -> None:
+        self._ids = ids
+        self._numbers: dict[str, int] = {}
 
-    def codes(self, values: pa.ChunkedArray) -> Int32Array:
-        """Return the position of each value, -1 for unknown ones."""
-        out = np.full(len(values), -1, np.int32)
-        start = 0
-        for chunk in values.chunks if self._n else ():
-            if len(chunk):
-                ids.find(self._table, *self._texts, *letters(chunk), out[start : start + len(chunk)])
-            start += len(chunk)
-        return out
+    def numbers(self, values: pa.ChunkedArray) -> Int32Array:
+        """Return a number of each value, which `rows` turns into rows: texts that repeat are looked up once."""
+        return _numbers(values, self._numbers)
+
+    def rows(self, numbers: Int32Array) -> Int32Array:
+        """Return the first row with the id of each number, -1 for unknown ones."""
+        found = pc.index_in(pa.array(list(self._numbers), pa.string()), value_set=self._ids)
+        rows: Int32Array = found.fill_null(-1).to_numpy()
+        return rows[numbers]
+
+
+def _numbers(values: pa.ChunkedArray, known: dict[str, int]) -> Int32Array:
+    """Return the number of each text in the order in which they first occur; `known` has them, and is extended."""
+    coded = values.combine_chunks().dictionary_encode()
+    renumber = np.array([known.setdefault(text, len(known)) for text in coded.dictionary.to_pylist()], np.int32)
+    numbers: Int32Array = renumber[coded.indices.to_numpy()]
+    return numbers
 
 
 @dataclass
 class _Reader:
     """Converts parts of the file, and numbers the headsigns in the order in which they occur."""
 
-    trip_ids: _Ids
-    stop_ids: _Ids
+    trip_ids: Ids
+    stop_ids: Ids
     headsigns: dict[str, int]
 
     def rows(self, table: TextTable) -> StopTimeRows:
@@ -98,8 +107,8 @@ class _Reader:
             )
         along, _ = table.floats("shape_dist_traveled") if "shape_dist_traveled" in table else (np.zeros(0), None)
         return StopTimeRows(
-            trip=self.trip_ids.codes(table.strings("trip_id")),
-            stop=self.stop_ids.codes(table.strings("stop_id")),
+            trip=self.trip_ids.numbers(table.strings("trip_id")),
+            stop=self.stop_ids.numbers(table.strings("stop_id")),
             sequence=_sequence(table),
             arrival=_seconds(table, "arrival_time"),
             departure=_seconds(table, "departure_time"),
@@ -113,11 +122,7 @@ class _Reader:
     def _headsign(self, table: TextTable) -> Int32Array:
         if "stop_headsign" not in table or bool(table.is_missing("stop_headsign").all()):
             return np.zeros(0, np.int32)
-        coded = table.strings("stop_headsign").combine_chunks().dictionary_encode()
-        names = coded.dictionary.to_pylist()
-        renumber = np.array([self.headsigns.setdefault(name, len(self.headsigns)) for name in names], np.int32)
-        numbers: Int32Array = renumber[coded.indices.to_numpy(zero_copy_only=False)]
-        return numbers
+        return _numbers(table.strings("stop_headsign"), self.headsigns)
 
 
 def read_rows(
@@ -140,14 +145,16 @@ def read_rows(
     headsigns : list of str
         The texts of `StopTimeRows.headsign`.
     """
-    reader = _Reader(_Ids(trip_ids), _Ids(stop_ids), {"": 0})
+    reader = _Reader(Ids(trip_ids), Ids(stop_ids), {"": 0})
     table, parts = files.read_in_blocks(FILE, _COLUMNS, findings, reader.rows)
     lengths = [part.trip.size for part in parts]
     pieces_of = {name: [getattr(part, name) for part in parts] for name in StopTimeRows._fields}
     # The parts go as the whole comes.
     parts.clear()
     columns = [_joined(pieces_of.pop(name), lengths, np.nan if name == "along" else 0) for name in StopTimeRows._fields]
-    return table, StopTimeRows(*columns), list(reader.headsigns)
+    rows = StopTimeRows(*columns)
+    rows = rows._replace(trip=reader.trip_ids.rows(rows.trip), stop=reader.stop_ids.rows(rows.stop))
+    return table, rows, list(reader.headsigns)
 
 
 def _joined(pieces: list[Any], lengths: list[int], missing: float) -> Any:
@@ -163,7 +170,19 @@ def _joined(pieces: list[Any], lengths: list[int], missing: float) -> Any:
 
 def in_order(trip: Int32Array, sequence: Int32Array | Int64Array, keep: BoolArray, n_trips: int) -> IndexArray:
     """Return the kept rows sorted by trip and stop_sequence; rows with equal ones stay in the order of the file."""
-    rows: IndexArray = stop_times.rows_in_order(trip, sequence, keep, n_trips)
+    indptr, order = order_by_row(trip[keep], n_trips)
+    rows: IndexArray = np.flatnonzero(keep)[order]
+    del order
+    its = sequence[rows]
+    # Few files have trips whose rows are out of order.
+    is_earlier = its[1:] < its[:-1]
+    is_earlier[indptr[(indptr > 0) & (indptr < rows.size)] - 1] = False
+    if is_earlier.any():
+        has_earlier = np.zeros(n_trips, np.bool_)
+        has_earlier[trip[rows[1:][is_earlier]]] = True
+        at = np.flatnonzero(has_earlier[trip[rows]])
+        mine = rows[at]
+        rows[at] = mine[np.lexsort((sequence[mine], trip[mine]))]
     return rows
 
 

@@ -290,6 +290,24 @@ class _Calls(NamedTuple):
         return calls.of(trips), trips
 
 
+def _groups(indptr: Int64Array, keys: Int64Array) -> tuple[Int32Array, Int64Array]:
+    """
+    Group the rows of a CSR that have the same keys.
+
+    Returns
+    -------
+    group : int32 array of shape (n_rows,)
+        Number of the group of each row, in order of first appearance.
+    leader : int64 array of shape (n_groups,)
+        First row of each group.
+    """
+    # As texts, which pyarrow numbers in the order in which they first occur.
+    buffers = [None, pa.py_buffer(indptr * keys.itemsize), pa.py_buffer(keys)]
+    rows = pa.Array.from_buffers(pa.large_binary(), indptr.size - 1, buffers)
+    group = rows.dictionary_encode().indices.to_numpy()
+    return group, np.unique(group, return_index=True)[1]
+
+
 def _assembled(
     calls: _Calls,
     trips: Int64Array,
@@ -302,14 +320,14 @@ def _assembled(
     """Return stop times grouped by pattern and sorted by departure, with columns of the trips in this order."""
     indptr, stop, arrival, departure, along, pickup, drop_off, headsign, sequence = calls
     keys = stop.astype(np.int64) << 8 | pickup.astype(np.int64) << 4 | drop_off
-    pattern, leader = stop_times.group_rows(indptr, keys)
+    pattern, leader = _groups(indptr, keys)
     pattern_rows = chosen_rows(indptr, leader)[1]
     _, first_of_pair, pair = np.unique(
         pattern.astype(np.int64) << 32 | (shape.astype(np.int64) + 1), return_index=True, return_inverse=True
     )
     if headsign.size and headsign.any():
         keys = np.repeat(pair.astype(np.int64) << 32, np.diff(indptr)) | headsign
-        course, course_leader = stop_times.group_rows(indptr, keys)
+        course, course_leader = _groups(indptr, keys)
     else:
         course, course_leader = pair.astype(np.int32), first_of_pair.astype(np.int64)
     course_rows = chosen_rows(indptr, course_leader)[1]
