@@ -17,7 +17,7 @@ from tests.support.osm_files import osm_xml
 from tests.support.worlds import world
 from traveltime_lab.crs import LocalFrame
 from traveltime_lab.kernels.street import nearest, nearest_raster, raster_barriers
-from traveltime_lab.kernels.street.crossings import MOTORWAY, REACH_M, SHORE, WADE_M, is_barred, is_behind_water
+from traveltime_lab.kernels.street.crossings import MOTORWAY, REACH_M, SHORE, WADE_M, barring, is_behind_water
 from traveltime_lab.kernels.street.grid import Grid, build_grid
 from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.modes.transportation import Transportation
@@ -143,7 +143,7 @@ def test_a_walk_is_barred_where_more_than_some_metres_are_wet(lakes, px, py, qx,
     grid = build_grid(*starts.T.copy(), *ends.T.copy(), 60.0, np.full(len(starts), SHORE))
     walk = shapely.LineString([(px, py), (qx, qy)])
     wet = walk.intersection(water).length / max(walk.length, 1e-9) * np.hypot((qx - px) * k, qy - py)
-    barred = is_barred(px, py, qx, qy, k, grid, True)
+    barred = barring(px, py, qx, qy, k, grid, True)[0] != -1
     # GEOS may divide by zero on the way; numpy warns of it.
     with np.errstate(divide="ignore", invalid="ignore"):
         from_shore, from_water = shapely.distance([water.boundary, water], shapely.Point(px, py))
@@ -168,13 +168,13 @@ def test_a_walk_is_barred_by_a_motorway_but_may_end_there(ax, ay, bx, by, px, py
         return
     left_m = 0.0 if meeting.is_empty else walk.length - walk.project(meeting)
     if abs(left_m - REACH_M) > 1e-6:
-        assert is_barred(px, py, qx, qy, 1.0, grid, True) == (left_m > REACH_M)
+        assert (barring(px, py, qx, qy, 1.0, grid, True)[0] >= 0) == (left_m > REACH_M)
 
 
 @pytest.mark.slow
 def test_walks_without_barriers_are_free() -> None:
     nothing = np.zeros(0)
-    assert not is_barred(0.0, 0.0, 1e6, 1e6, 1.0, build_grid(nothing, nothing, nothing, nothing, 60.0), True)
+    assert barring(0.0, 0.0, 1e6, 1e6, 1.0, build_grid(nothing, nothing, nothing, nothing, 60.0), True)[0] == -1
 
 
 def test_a_point_that_is_moved_says_so(banks: tl.Network) -> None:
@@ -267,7 +267,7 @@ def test_all_walks_to_what_is_behind_water_are_barred(lakes, x, y, half_x, half_
         for start in on_land:
             for a in shares:
                 for b in shares:
-                    assert is_barred(*start, to_x + a * to_half, to_y + b * to_half, k, grid, False)
+                    assert barring(*start, to_x + a * to_half, to_y + b * to_half, k, grid, False)[0] == -2
 
 
 @pytest.mark.slow

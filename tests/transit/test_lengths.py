@@ -370,7 +370,7 @@ def test_places_along_a_line_are_in_order_and_the_nearest_where_these_are(line: 
     assert away.sum() <= greedy + 1e-4
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_loop_is_followed_although_its_first_stop_is_nearest_to_its_end() -> None:
     line = np.array([(0, 0), (3000, 0), (3000, 20), (-50, 20), (-50, 45), (0, 45)]) * 1e-5
     stops = np.array([(0, 23), (3000, 0), (0, 40)]) * 1e-5
@@ -379,7 +379,7 @@ def test_a_loop_is_followed_although_its_first_stop_is_nearest_to_its_end() -> N
     assert found == pytest.approx(np.array([0, 3000, along[-1] * 1e5]) * 1e-5, abs=1e-9)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_stops_far_from_the_line_do_not_draw_others_away() -> None:
     """A branch that the shape lacks: both of its stops are nearest to the end, where the stop after them would be."""
     line = np.array([(0, 0), (1000, 0), (1200, 600), (1000, 900)]) * 1e-5

@@ -243,7 +243,7 @@ def barred_walks(px, py, shrink, found, ends, barriers, with_motorways):
     px, py, shrink, barriers
         As in `nearest_segments`; there is a barrier.
     found : Nearest
-        Of the points, across barriers. Distances may be longer by some metres; this takes time only.
+        Found for the points across barriers. Distances may be longer by some metres, which takes time only.
     ends : float64 array of shape (n_segments, 4)
         Ends of the segments.
     with_motorways : bool
