@@ -16,6 +16,7 @@ from traveltime_lab.kernels.compiled import kernel
 from traveltime_lab.kernels.street.crossings import is_barred, is_surely_free
 from traveltime_lab.kernels.street.grid import cell_at, empty_metres
 from traveltime_lab.kernels.street.nearest import TIE_M, Near, Nearest, place_on
+from traveltime_lab.kernels.street.raster_barriers import points_of
 
 #: Largest number of places of a point (assumed to be more than are needed).
 _MOST_TIED = 256
@@ -95,25 +96,13 @@ def tied_cells(centres, found, tied, near, limit, grid, needed, barriers, parts)
     cell, edge, fraction, distance : int32, int32, float32 and float32 arrays of shape (n,)
         Cells in ascending order: ``row * n_columns + column``.
     """
-    px, py, shrink, here = _cells_as_points(centres, found, tied)
+    px, py, shrink = points_of(centres, tied, found.segment.shape[1])
+    at = np.divmod(tied, found.segment.shape[1])
+    position, distance = found.position[at].astype(np.float64), found.distance[at].astype(np.float64)
+    here = Nearest(found.segment[at], position, distance, np.ones(tied.size, np.bool_))
     places = _tied_places(px, py, shrink, here, near, limit, grid, needed, barriers, parts)
     _, _, _, point, edge, fraction, distance = divided(places)
     return tied.astype(np.int32)[point], edge, fraction, distance
-
-
-@kernel
-def _cells_as_points(centres, found, cells):
-    """Return coordinates, shrink and nearest segments of cells that may be tied."""
-    first_x, first_y, step, shrink = centres
-    n, n_columns = cells.size, found.segment.shape[1]
-    px, py, k = np.empty(n), np.empty(n), np.empty(n)
-    segment, position, metres = np.empty(n, np.int32), np.empty(n), np.empty(n)
-    for i in range(n):
-        row, column = cells[i] // n_columns, cells[i] % n_columns
-        px[i], py[i], k[i] = first_x + column * step, first_y + row * step, shrink[row]
-        segment[i], position[i] = found.segment[row, column], found.position[row, column]
-        metres[i] = found.distance[row, column]
-    return px, py, k, Nearest(segment, position, metres, np.ones(n, np.bool_))
 
 
 @kernel
