@@ -9,12 +9,12 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from traveltime_lab._arrays import BoolArray, FloatArray, IndexArray, Int32Array, Int64Array, UInt8Array
 from traveltime_lab.kernels.transit import parse, stop_times
 from traveltime_lab.readers.gtfs.files import FeedFiles
 from traveltime_lab.readers.gtfs.findings import Findings
+from traveltime_lab.readers.gtfs.rows import codes
 from traveltime_lab.readers.gtfs.text import TextBlocks, TextTable
 from traveltime_lab.streets.components import order_by_row
 
@@ -77,9 +77,7 @@ class Ids:
 
     def rows(self, numbers: Int32Array) -> Int32Array:
         """Return the first row with the id of each number, -1 for unknown ones."""
-        found = pc.index_in(pa.array(list(self._numbers), pa.string()), value_set=self._ids)
-        rows: Int32Array = found.fill_null(-1).to_numpy()
-        return rows[numbers]
+        return codes(pa.chunked_array([list(self._numbers)], pa.string()), self._ids)[numbers]
 
 
 def _numbers(values: pa.ChunkedArray, known: dict[str, int]) -> Int32Array:
