@@ -122,12 +122,18 @@ def of_porto_alegre(network: Network, rng: np.random.Generator) -> Iterator[Line
         "Porto Alegre, transit 100 x 100, median of 60 minutes",
         lambda: tl.time_filter(network, starts, ends, window=3_600, percentiles=(50,), properties=(), **rules),
     )
-    for minutes in (30, 60):
+    percentile = {"window": 3_600, "percentile": 50}
+    for minutes, level, median in (
+        (30, "lowest", {}),
+        (60, "lowest", {}),
+        (60, "highest", {}),
+        (60, "medium", percentile),
+    ):
         yield (
-            f"Porto Alegre, transit area of {minutes} minutes, lowest",
-            lambda minutes=minutes: tl.time_map(
+            f"Porto Alegre, transit area of {minutes} minutes, {level}{', median' if median else ''}",
+            lambda minutes=minutes, level=level, median=median: tl.time_map(
                 network, one, travel_time=60 * minutes, transportation=means, departure_time=MOMENT,
-                level_of_detail="lowest",
+                level_of_detail=level, **median,
             ),
         )  # fmt: skip
 

@@ -31,7 +31,10 @@ def fresh(monkeypatch: pytest.MonkeyPatch):
 @given(
     st.integers(0, 10_000), st.integers(1, 3),
     st.sampled_from(
-        ["walking", "cycling", "driving", "public_transport", "driving+public_transport", "distance", "cells"]
+        [
+            "walking", "cycling", "driving", "public_transport", "driving+public_transport", "distance", "cells",
+            "percentile",
+        ]
     ),
     st.sampled_from(["lowest", "medium", "high"]), st.sampled_from([90, 300, 600, [200, 900]]), st.booleans(),
     st.sampled_from(["enabled", "disabled"]), st.sampled_from([30, 1000]), st.booleans(),
@@ -43,7 +46,7 @@ def fresh(monkeypatch: pytest.MonkeyPatch):
 def test_shapes_do_not_depend_on_the_blocks_that_are_known(
     helsinki, porto_alegre, monkeypatch, fresh, seed, n, mode, level, limit, is_arrival, penalty, threshold, is_south
 ):
-    network = porto_alegre if is_south or "public" in mode else helsinki
+    network = porto_alegre if is_south or "public" in mode or mode == "percentile" else helsinki
     rng = np.random.default_rng(seed)
     node = rng.integers(0, network.tables.node_lng.size, n)
     lng, lat = network.tables.node_lng[node] + 1e-4, network.tables.node_lat[node]
@@ -66,8 +69,12 @@ def test_shapes_do_not_depend_on_the_blocks_that_are_known(
         if mode == "distance":
             maps = [tl.distance_map(network, (lng[i], lat[i]), distance=limit, **options) for i in order]
         else:
+            means, more = (
+                (mode, {}) if mode != "percentile" else ("public_transport", {"window": 600, "percentile": 60})
+            )
             maps = [
-                tl.time_map(network, (lng[i], lat[i]), travel_time=limit, transportation=mode, **options) for i in order
+                tl.time_map(network, (lng[i], lat[i]), travel_time=limit, transportation=means, **options, **more)
+                for i in order
             ]
         return [part.geometry.to_wkb().tolist() for part in maps]
 
@@ -83,6 +90,7 @@ def test_shapes_do_not_depend_on_the_blocks_that_are_known(
         patch.setattr(raster, "_blocks_around", know_all)
         whole = shapes(range(n))
         # Now blocks far from all limits need not be read.
+        patch.setattr(raster, "_FEW_TILES", 0)
         settled = shapes(range(n))
     assert some == whole == settled
     assert again[::-1] == whole
@@ -150,6 +158,90 @@ def test_a_surface_keeps_the_values_of_its_search(helsinki, porto_alegre, mode):
     draw()
     gc.collect()
     assert np.array_equal(drawn.probe(x, y), values)
+
+
+WAYS = pytest.mark.parametrize(
+    ("mode", "options"),
+    [
+        ("walking", {}), ("driving", {}), ("distance", {}), ("public_transport", {}),
+        ({"type": "public_transport", "walking_time": 600, "direct_walking_time": 450}, {}),
+        ("public_transport", {"window": 900, "percents": (40.0,)}),
+        ({"type": "public_transport", "walking_time": 200}, {"window": 900, "percents": (90.0,)}),
+    ],
+)  # fmt: skip
+
+
+def fields(network, mode, options, is_arrival, n):
+    """Yield the query and the fields of some places."""
+    moments = (None, MONDAY) if is_arrival else (MONDAY, None)
+    if mode == "distance":
+        query = distance_query(network, "driving", *moments, None)
+    else:
+        query = ask(network, mode, *moments, None, limit=900, **options)
+    for node in np.random.default_rng(3).integers(0, network.tables.node_lng.size, n):
+        here = network.tables.node_lng[[node]] + 5e-4, network.tables.node_lat[[node]]
+        yield query, query.field_from(query.snap_at(*here, is_origin=not is_arrival), 900.0)
+
+
+@WAYS
+@pytest.mark.parametrize("is_arrival", [False, True])
+def test_values_of_cells_are_within_the_bounds_of_their_edges(helsinki, porto_alegre, mode, options, is_arrival):
+    network = porto_alegre if "public_transport" in str(mode) else helsinki
+    cell_m, buffer_m, n_bounded = 10.0, 300.0, 0
+    for query, field in fields(network, mode, options, is_arrival, 6):
+        how, snapping = query.egress_transportation, query.snapping
+        rules = {"limit": 900.0, "per_metre": raster._per_metre(field, snapping), "buffer_m": buffer_m}
+        reading = field.cell_readers(network.streets, how, **rules)
+        rows, own, per_metre, near_m = reading.bounds()
+        least, most = rows[:, ::2].min(axis=1), (rows[:, ::2] + rows[:, 1::2]).min(axis=1)
+        cache = tiles.tile_cache(network.streets, how, snapping, cell_m, buffer_m, needed=reading.readers[0].needed)
+        west, south, east, north = reading.box
+        middle = int((south + north) / 2 / cell_m // TILE), int((west + east) / 2 / cell_m // TILE)
+        for place in itertools.product(*(range(at - 2, at + 3) for at in middle)):
+            tile = cache.get([place])[place]
+            values = np.empty(tile.edge.shape, np.float32)
+            for reader in reading.readers:
+                reader.read(tile, tiles.whole_window(), values)
+            low, high = least[tile.edge], most[tile.edge] + tile.distance * per_metre
+            np.minimum.at(low.reshape(-1), tile.tied_cell, least[tile.tied_edge])
+            np.maximum.at(high.reshape(-1), tile.tied_cell, most[tile.tied_edge] + tile.tied_distance * per_metre)
+            is_bounded = (tile.edge >= 0) & (tile.distance <= buffer_m) & ~tile.has(np.isin(np.arange(len(rows)), own))
+            assert (values >= low - 0.01)[is_bounded].all()
+            # Times beyond the limit may be missing.
+            is_within = is_bounded & (high <= 900.0) & (tile.distance <= near_m)
+            assert (values <= high + 0.01)[is_within].all()
+            n_bounded += np.count_nonzero(is_within)
+    assert n_bounded > 1000
+
+
+@WAYS
+@pytest.mark.parametrize("is_arrival", [False, True])
+def test_blocks_that_are_not_read_are_on_the_sides_of_their_values(
+    helsinki, porto_alegre, monkeypatch, mode, options, is_arrival
+):
+    network = porto_alegre if "public_transport" in str(mode) else helsinki
+    cell_m = 20.0 if mode in ("driving", "distance") else 5.0
+    [(query, field)] = fields(network, mode, options, is_arrival, 1)
+
+    def values():
+        return raster.surfaces(
+            network.streets, query.egress_transportation, query.snapping, field,
+            cell_m=cell_m, buffer_m=300.0, limits=[500.0, 900.0],
+        )[1].values  # fmt: skip
+
+    monkeypatch.setattr(raster, "_FEW_TILES", 0)
+    # Blocks of tiles that were made before need not be read.
+    values()
+    settled = values()
+    with monkeypatch.context() as patch:
+        patch.setattr(raster, "settle_blocks", lambda *_: None)
+        read = values()
+    differ = settled != read
+    assert 0.02 < differ.mean() < 0.98
+    for limit in (500.0, 900.0):
+        there, away = read[differ] - limit, settled[differ] - limit
+        assert np.array_equal(np.sign(there), np.sign(away))
+        assert min(np.abs(there).min(), np.abs(away).min()) >= 2.0 * cell_m
 
 
 @pytest.mark.parametrize("most", [2000, 3])

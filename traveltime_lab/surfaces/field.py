@@ -13,8 +13,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from traveltime_lab._arrays import AnyArray, Float32Array, FloatArray, Int32Array, Int64Array
-from traveltime_lab.kernels.raster.blocks import BlockEdges, settle_blocks
+from traveltime_lab._arrays import AnyArray, BoolArray, Float32Array, FloatArray, Int32Array, Int64Array
 from traveltime_lab.kernels.raster.surface import (
     EdgeBoxes,
     Origin,
@@ -31,7 +30,7 @@ from traveltime_lab.streets.field import EdgeField, RowField
 from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.streets.snapping import CAN_ARRIVE, CAN_LEAVE
-from traveltime_lab.surfaces.tiles import Tile
+from traveltime_lab.surfaces.tiles import Tile, cells_of_blocks
 
 EDGE_BOXES = Derived[None, EdgeBoxes]("boxes of edges")
 
@@ -47,8 +46,8 @@ class CellReader(NamedTuple):
     needed : {CAN_LEAVE, CAN_ARRIVE}
         Requirement for those streets, see `traveltime_lab.streets.snapping.snap_points`.
     read : callable
-        Called with a tile, a window of its cells and an array of values, which it changes in place where the window is.
-        Values outside of the blocks of the window are without meaning.
+        Called with a tile, a window of its cells and an array of values, of which it changes those in the blocks of the
+        window in place.
     """
 
     transportation: Transportation
@@ -60,20 +59,63 @@ def of_windows(read: Callable[[Tile, Any], None]) -> Callable[[Tile, Window, Any
     """Return what `CellReader.read` is, given a function of a tile and the values of all its cells."""
 
     def read_window(tile: Tile, window: Window, values: Any) -> None:
-        here = within(window, values)
+        here, cells, is_read = within(window, values), tile.part(window), read_cells(window)
+        if not is_read.all():
+            own = here.copy()
+            read(cells.only(is_read), own)
+            np.copyto(here, own, where=is_read)
+            return
         # Kernels are compiled again for each layout of the arrays, so all arrays of cells are contiguous.
         own = np.ascontiguousarray(here)
-        read(tile.part(window), own)
+        read(cells, own)
         if own is not here:
             here[...] = own
 
     return read_window
 
 
+def read_cells(window: Window) -> BoolArray:
+    """Return which cells of a window are in its blocks."""
+    if window.blocks.all():
+        return np.ones((window.bottom - window.top, window.right - window.left), np.bool_)
+    return cells_of_blocks(window.blocks)[window.top : window.bottom, window.left : window.right]
+
+
 def within(window: Window, values: Any) -> Any:
     """Return the values of the cells of a window, as a view."""
     n_rows, n_columns = window.bottom - window.top, window.right - window.left
     return values[window.row : window.row + n_rows, window.column : window.column + n_columns]
+
+
+class EdgeBounds(NamedTuple):
+    """
+    Bounds of the values of cells by their edges; see `traveltime_lab.kernels.raster.blocks.settle_blocks`.
+
+    Attributes
+    ----------
+    rows : float32 array of shape (n_edges, 4)
+        The least value of an edge is that of its first and third number, the greatest one the lesser sum of the first
+        two and the last two. To the greatest one a cell adds its way to the edge.
+    own_edge : int32 array of shape (n,)
+        Edges of which these bounds are not true.
+    per_metre : float
+        Value of one metre between a cell and its edge.
+    buffer_m : float
+        Cells farther from their edge have no value, or one without a greatest value.
+    """
+
+    rows: Float32Array
+    own_edge: Int32Array
+    per_metre: float
+    buffer_m: float
+
+
+def bounded_rows(least: FloatArray | Float32Array, most: FloatArray | Float32Array) -> Float32Array:
+    """Return the rows of `EdgeBounds` for the least and the greatest value of each edge; inf where there is none."""
+    rows = np.zeros((least.size, 4), np.float32)
+    rows[:, 0], rows[:, 2] = least, np.inf
+    np.subtract(most, least, out=rows[:, 1], where=np.isfinite(least))
+    return rows
 
 
 class CellReading(NamedTuple):
@@ -89,15 +131,15 @@ class CellReading(NamedTuple):
     reached : callable
         Called without arguments, returns the edges that are reached within the limit, some of them more than once, and
         the least value on each. Ferries may be among them.
-    settle : callable, optional
-        Called with the arguments of `settle_blocks` from `levels` on, after `corners` and `blocks`: fills the blocks
-        that the only reader need not read. None if all blocks must be read.
+    bounds : callable, optional
+        Called without arguments, returns bounds of the values of cells, with which blocks far from all limits need not
+        be read. None if there are none.
     """
 
     readers: list[CellReader]
     box: FloatArray
     reached: Callable[[], tuple[Int32Array, FloatArray]]
-    settle: Callable[..., None] | None = None
+    bounds: Callable[[], EdgeBounds] | None = None
 
 
 def needed_of_cells(*, is_backward: bool) -> np.uint8:
@@ -226,7 +268,7 @@ class StreetField:
                 gather(tile.cells(per_metre, buffer_m), window, reached.values, origin, values)
             else:
                 # There is no street on foot near the place where a drive to a stop begins.
-                within(window, values)[:] = np.inf
+                within(window, values)[read_cells(window)] = np.inf
 
         readers = [CellReader(transportation, needed_of_cells(is_backward=edges.is_backward), read)]
 
@@ -234,10 +276,10 @@ class StreetField:
             least = np.minimum(reached.values[reached.edges, 0], reached.values[reached.edges, 2])
             return np.concatenate([reached.edges, edges.positions.edge]), np.concatenate([least, edges.starts()])
 
-        def settle(corners: Int64Array, blocks: BlockEdges, *rest: Any) -> None:
-            settle_blocks(corners, blocks, reached.values, edges.positions.edge, per_metre, buffer_m, *rest)
+        def bounds() -> EdgeBounds:
+            return EdgeBounds(reached.values, edges.positions.edge, per_metre, buffer_m)
 
-        return CellReading(readers, box, entered, settle if edges.positions.edge.size else None)
+        return CellReading(readers, box, entered, bounds if edges.positions.edge.size else None)
 
     def road_values(self, streets: StreetLayer, limit: float) -> list[RoadValues]:
         """Return values along roads; see `Field`."""
@@ -305,10 +347,17 @@ class DistanceField:
             is_within = least <= limit
             return np.concatenate([edges[is_within], own]), np.concatenate([least[is_within], start_m])
 
+        def bounds() -> EdgeBounds:
+            # The fastest way to a cell leads over either end of its edge.
+            ends = rows[:, [4, 6]]
+            over = np.where(np.isfinite(ends), ends + rows[:, [5, 7]], -np.inf)
+            return EdgeBounds(bounded_rows(ends.min(axis=1), over.max(axis=1)), own, per_metre, buffer_m)
+
         return CellReading(
             [CellReader(transportation, needed_of_cells(is_backward=times.is_backward), of_windows(read))],
             box,
             reached,
+            bounds,
         )
 
     def road_values(self, streets: StreetLayer, limit: float) -> list[RoadValues]:

@@ -20,7 +20,7 @@ from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.islands import ISLAND_M, main_edges, reachable_edges
 from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.streets.snapping import ANY, Snaps
-from traveltime_lab.surfaces.field import CellReader, CellReading, Field, RoadValues, joined_box, within
+from traveltime_lab.surfaces.field import CellReader, CellReading, Field, RoadValues, joined_box, read_cells, within
 from traveltime_lab.surfaces.tiles import Tile
 
 
@@ -98,11 +98,11 @@ class IslandField:
         def replace(tile: Tile, window: Window, values: Any) -> None:
             """Set the values of cells on the island, where there is a way."""
             mine = tile.only((tile.edge >= 0) & ~tile.has(self.is_main, ISLAND_M))
-            # Only needed blocks are read.
             found = np.full((window.bottom - window.top, window.right - window.left), np.inf, np.float32)
             own.readers[0].read(mine, window._replace(row=0, column=0), found)
             cells = slice(window.top, window.bottom), slice(window.left, window.right)
             is_ours = (mine.edge >= 0)[cells] & (mine.has(self.is_reached)[cells] | np.isfinite(found))
+            is_ours &= read_cells(window)
             here = within(window, values)
             here[is_ours] = found[is_ours]
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from traveltime_lab._arrays import BoolArray, Float32Array, FloatArray, Int32Array
 from traveltime_lab.errors import LimitError
+from traveltime_lab.kernels.raster.blocks import settle_blocks
 from traveltime_lab.kernels.raster.surface import Window, mark_blocks
 from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.modes.transportation import Transportation
@@ -115,17 +116,19 @@ def surfaces(
     blocks_of = needed or dict.fromkeys(places, ALL_BLOCKS)
     places = [place for place in places if blocks_of[place].any()]
     # The edges of blocks are found for the tiles of former searches: those of others may not be needed again.
-    known = [] if reading.settle is None or len(places) <= _FEW_TILES else caches[0].whole(places)
+    is_one = all(cache is caches[0] for cache in caches)
+    known = caches[0].whole(places) if reading.bounds and is_one and len(places) > _FEW_TILES else []
+    bounds = reading.bounds() if reading.bounds and known else None
     tiles = [cache.get(places, needed) for cache in caches]
 
     def settle(some: list[tuple[int, int]]) -> None:
         """Fill the blocks of some tiles that need not be read."""
-        assert reading.settle is not None
+        assert bounds is not None
         corners = np.array(some) * TILE - (extent.first_row, extent.first_column)
         blocks = caches[0].edges_of_blocks({place: tiles[0][place] for place in some})
         is_read = np.array([blocks_of[place] for place in some])
-        far = np.float32(_FAR_CELLS * cell_m)
-        reading.settle(corners, blocks, np.array(limits, np.float32), far, BLOCK, values, is_read)
+        levels, far = np.array(limits, np.float32), np.float32(_FAR_CELLS * cell_m)
+        settle_blocks(corners, blocks, *bounds, levels, far, BLOCK, values, is_read)
         blocks_of.update(zip(some, is_read, strict=True))
 
     n = settings.threads
@@ -135,16 +138,14 @@ def surfaces(
     def fill(place: tuple[int, int]) -> None:
         top, left = place[0] * TILE - extent.first_row, place[1] * TILE - extent.first_column
         window = Window(
-            max(0, -top),
-            max(0, -left),
-            min(TILE, extent.n_rows - top),
-            min(TILE, extent.n_columns - left),
-            max(0, top),
-            max(0, left),
-            blocks_of[place],
-        )
+            max(0, -top), max(0, -left), min(TILE, extent.n_rows - top), min(TILE, extent.n_columns - left),
+            max(0, top), max(0, left), blocks_of[place],
+        )  # fmt: skip
         for reader, found in zip(reading.readers, tiles, strict=True):
             reader.read(found[place], window, values)
+            if bounds is None:
+                # Where no block is filled, other readers may lower all cells, which takes less time.
+                window = window._replace(blocks=ALL_BLOCKS)
 
     if len(places) <= _FEW_TILES and len(reading.readers) == 1:
         # Reading some tiles from one search takes no longer than submitting them to a thread.

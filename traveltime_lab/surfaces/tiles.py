@@ -44,6 +44,12 @@ _KEPT_TILES = 2_000
 #: All blocks of a tile.
 ALL_BLOCKS = np.ones((TILE // BLOCK, TILE // BLOCK), np.bool_)
 
+
+def cells_of_blocks(blocks: BoolArray) -> BoolArray:
+    """Return which cells of a tile are in some of its blocks."""
+    return blocks.repeat(BLOCK, axis=0).repeat(BLOCK, axis=1)
+
+
 _TILES = Derived[tuple[tuple[RoadsKey, str], float, float, float, int], "TileCache"]("tiles", kept=24)
 
 
@@ -296,7 +302,7 @@ class TileCache:
         first_y = (row * TILE + 0.5) * self.cell_m
         shrink = self.streets.frame.shrink(first_y + np.arange(TILE, dtype=np.float64) * self.cell_m)
         corner = (first_x, first_y, shrink)
-        is_needed = blocks.repeat(BLOCK, axis=0).repeat(BLOCK, axis=1)
+        is_needed = cells_of_blocks(blocks)
         tile = self._nearest(self.index, self.needed, *corner, is_needed)
         missing = is_needed & (tile.edge < 0)
         if self.islands.edge.size and missing.any():

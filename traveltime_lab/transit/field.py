@@ -31,14 +31,17 @@ from traveltime_lab.streets.snapping import Snaps
 from traveltime_lab.surfaces.field import (
     CellReader,
     CellReading,
+    EdgeBounds,
     Field,
     RoadValues,
     StreetField,
+    bounded_rows,
     edge_boxes,
     joined_box,
     label_rows,
     needed_of_cells,
     of_windows,
+    read_cells,
     within,
 )
 from traveltime_lab.surfaces.islands import with_island
@@ -55,6 +58,10 @@ from traveltime_lab.transit.query import TransitQuery
 from traveltime_lab.transit.stop_links import LinkedStops
 from traveltime_lab.transit.together import Together
 from traveltime_lab.transit.walks import Walks
+
+#: Cells up to this distance from their street have a greatest value, which takes this part from the budget of walks, m
+#: (assumed).
+_NEAR_M = 200.0
 
 
 @dataclass(frozen=True)
@@ -146,21 +153,55 @@ class TransitField:
         self, streets: StreetLayer, transportation: Transportation, *, limit: float, per_metre: float, buffer_m: float
     ) -> CellReading:
         """Return the functions that fill the values of cells, and where the reached edges are; see `Field`."""
-        readers, box, walked, _ = self.walked.cell_readers(
-            streets, transportation, limit=limit, per_metre=self._scaled(per_metre, self.direct.graph),
-            buffer_m=buffer_m,
-        )  # fmt: skip
+        of_walks, of_rides = self._scaled(per_metre, self.direct.graph), self._scaled(per_metre, self.graph)
+        readers, box, walked, bounds = self.walked.cell_readers(
+            streets, transportation, limit=limit, per_metre=of_walks, buffer_m=buffer_m
+        )
         if self.direct_s < np.inf:
             readers = [reader._replace(read=self._up_to_direct(reader.read)) for reader in readers]
         needed = needed_of_cells(is_backward=self.is_backward)
-        lower = self._gatherer(self._scaled(per_metre, self.graph), buffer_m)
+        lower = self._gatherer(of_rides, buffer_m)
         readers.append(CellReader(self.transportation, needed, of_windows(lower)))
 
         def reached() -> tuple[Int32Array, FloatArray]:
             (on_foot, walk_s), (edges, least_s) = walked(), self._reached(streets, limit)
             return np.concatenate([on_foot, edges]), np.concatenate([walk_s, least_s])
 
-        return CellReading(readers, joined_box([box, self._box(streets, limit)]), reached)
+        def joined() -> EdgeBounds:
+            assert bounds is not None
+            walks, near_m = bounds(), min(buffer_m, _NEAR_M)
+            longest = self.direct_s - of_walks * near_m, self.budget_ms - 1000.0 * of_rides * near_m
+            return EdgeBounds(self._bounds(walks.rows, *longest), walks.own_edge, max(of_walks, of_rides), near_m)
+
+        has_bounds = bounds is not None and isinstance(self.quickest, EgressOnFoot)
+        return CellReading(
+            readers, joined_box([box, self._box(streets, limit)]), reached, joined if has_bounds else None
+        )
+
+    def _bounds(self, walks: Float32Array, direct_s: float, budget_ms: float) -> Float32Array:
+        """
+        Return the rows of `EdgeBounds` of walking all the way, or of transit.
+
+        Parameters
+        ----------
+        walks : float32 array of shape (n_edges, 4), s
+            The rows of walking all the way.
+        direct_s, budget_ms : float
+            Longest walks, all the way and from a stop, that count for every cell, its way to the edge left out.
+        """
+        least, most = np.minimum(walks[:, 0], walks[:, 2]), (walks[:, ::2] + walks[:, 1::2]).min(axis=1)
+        most[most > direct_s] = np.inf
+        rides = self.quickest if isinstance(self.departures, tuple) else self.departures
+        if isinstance(rides, EgressByDeparture):
+            of_edges = rides.bounds_ms(budget_ms, nearest_rank(self.percent, rides.stop_ms.shape[1]))
+        else:
+            assert isinstance(rides, EgressOnFoot)
+            of_edges = rides.bounds_ms(budget_ms)
+        edges = rides.rows.edges
+        assert edges is not None
+        for bound, ms in zip((least, most), of_edges, strict=True):
+            bound[edges] = np.minimum(bound[edges], np.where(ms < NEVER, ms / 1000.0, np.inf))
+        return bounded_rows(least, most)
 
     def _up_to_direct(self, read: Callable[[Tile, Window, Any], None]) -> Callable[[Tile, Window, Any], None]:
         """Return a function that sets the values of cells as another does, without walks that take too long."""
@@ -168,7 +209,7 @@ class TransitField:
         def read_some(tile: Tile, window: Window, values: Any) -> None:
             read(tile, window, values)
             here = within(window, values)
-            here[here > self.direct_s] = np.inf
+            here[read_cells(window) & (here > self.direct_s)] = np.inf
 
         return read_some
 

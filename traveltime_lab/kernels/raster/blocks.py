@@ -34,11 +34,12 @@ def settle_blocks(corners, blocks, rows, own_edge, per_metre, buffer_m, levels, 
     blocks : BlockEdges
         The blocks of the tiles one after another.
     rows : float32 array of shape (n_edges, 4)
-        From `traveltime_lab.kernels.raster.surface.edge_rows`.
+        From `traveltime_lab.kernels.raster.surface.edge_rows`, or bounds in its form, see
+        `traveltime_lab.surfaces.field.EdgeBounds`.
     own_edge : int32 array of shape (n,)
         Edges of the origin. Blocks with some of them are not filled.
     per_metre, buffer_m : float
-        As in `Cells`.
+        As in `Cells`, or as in `EdgeBounds`.
     levels : float32 array of shape (n_levels,)
         The limits.
     step : float32
@@ -74,7 +75,7 @@ def settle_blocks(corners, blocks, rows, own_edge, per_metre, buffer_m, levels, 
                     least = min(least, min(rows[e, 0], rows[e, 2]))
                     most = max(most, min(rows[e, 0] + rows[e, 1], rows[e, 2] + rows[e, 3]))
                     is_near |= first_own <= e <= last_own
-                # Cells without an edge, or too far from it, have no value.
+                # Cells without an edge, or too far from it, have no value, or none that is known.
                 most = np.float32(np.float64(most) + metres * per_metre if metres <= buffer_m else np.inf)
                 for level in levels:
                     is_near |= not (most - level <= -step or least - level >= step)
