@@ -26,6 +26,7 @@ from typing import NamedTuple
 import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
+from traveltime_lab.kernels.heap import pop, push
 from traveltime_lab.kernels.street.by_hour import Bends, changes, drive
 from traveltime_lab.kernels.street.road import _NEXT_SHIFT, _STATE_MASK, TIME_SHIFT, _grow
 from traveltime_lab.kernels.unreached import UNREACHED
@@ -41,38 +42,6 @@ class Space(NamedTuple):
     pool: np.ndarray  # int64 (n_arcs,)
     touched: np.ndarray  # int32 (n_states,), states that have a label
     stack: np.ndarray  # int32 (n_states,), states with one incoming arc to be relaxed at once
-
-
-@kernel(inline="always")
-def _push(heap_keys, heap_states, n, key, state):
-    """Put a label and its state into a heap of `n` of them."""
-    at = n
-    while at > 0:
-        above = (at - 1) >> 1
-        if heap_keys[above] <= key:
-            break
-        heap_keys[at], heap_states[at] = heap_keys[above], heap_states[above]
-        at = above
-    heap_keys[at], heap_states[at] = key, state
-
-
-@kernel(inline="always")
-def _pop(heap_keys, heap_states, n):
-    """Remove the least label from a heap of `n`."""
-    n -= 1
-    key, state = heap_keys[n], heap_states[n]
-    at = 0
-    while True:
-        below = 2 * at + 1
-        if below >= n:
-            break
-        if below + 1 < n and heap_keys[below + 1] < heap_keys[below]:
-            below += 1
-        if heap_keys[below] >= key:
-            break
-        heap_keys[at], heap_states[at] = heap_keys[below], heap_states[below]
-        at = below
-    heap_keys[at], heap_states[at] = key, state
 
 
 @kernel
@@ -131,7 +100,7 @@ def _search(streets, positions, row, ports, limit, parent, space):
                 # Only seeds may need more room: arrays that grow in the loop below would double its time.
                 if n + indices.size >= heap_keys.size:
                     heap_keys, heap_states = _grow(heap_keys), _grow(heap_states)
-                _push(heap_keys, heap_states, n, new, state)
+                push(heap_keys, heap_states, n, new, state)
                 n += 1
     while n > 0 or top > 0 or waiting > 0:
         if top > 0:
@@ -140,7 +109,7 @@ def _search(streets, positions, row, ports, limit, parent, space):
             key = label[state]
         elif n > 0 and (waiting == 0 or heap_keys[0] >> shift <= current):
             key, state = heap_keys[0], heap_states[0]
-            _pop(heap_keys, heap_states, n)
+            pop(heap_keys, heap_states, n)
             n -= 1
             if key != label[state]:
                 continue
@@ -155,7 +124,7 @@ def _search(streets, positions, row, ports, limit, parent, space):
                 state, at = pool[at] & _STATE_MASK, pool[at] >> _NEXT_SHIFT
                 # States with a better label by now are in a former bucket.
                 if label[state] >> shift == current:
-                    _push(heap_keys, heap_states, n, label[state], state)
+                    push(heap_keys, heap_states, n, label[state], state)
                     n += 1
             continue
         for arc in range(indptr[state], indptr[state + 1]):
@@ -194,7 +163,7 @@ def _search(streets, positions, row, ports, limit, parent, space):
                 free += 1
                 waiting += 1
             else:
-                _push(heap_keys, heap_states, n, new, head)
+                push(heap_keys, heap_states, n, new, head)
                 n += 1
     return Space(label, heap_keys, heap_states, heads, pool, touched, stack), touched[:n_touched]
 

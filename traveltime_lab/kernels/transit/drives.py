@@ -12,13 +12,14 @@ E. Martins, "On a multicriteria shortest path problem", European Journal of Oper
 
 from __future__ import annotations
 
-import heapq
 from typing import NamedTuple
 
 import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
+from traveltime_lab.kernels.heap import pop, push
 from traveltime_lab.kernels.street.road import TIME_SHIFT, _grow
+from traveltime_lab.kernels.transit.walks import WALK_MASK
 from traveltime_lab.kernels.unreached import NEVER
 
 
@@ -54,21 +55,28 @@ def drives_to_stops(arcs, stop_ms, ports, budget_ms, limit_ms):
     port_indptr, port_states, port_keys = ports
     n_states = indptr.size - 1
     least = np.full(n_states, NEVER, np.int32)
-    heap = [(np.int64(0), np.int64(0), np.int64(0)) for _ in range(0)]
+    # A key holds the travel time in the upper 32 bits and the driving time in the lower 32 bits.
+    keys, waiting, n_waiting = np.empty(1 << 16, np.int64), np.empty(1 << 16, np.int32), 0
     for stop in range(stop_ms.size):
         if stop_ms[stop] >= NEVER:
             continue
         for k in range(port_indptr[stop], port_indptr[stop + 1]):
             drive = port_keys[k] >> TIME_SHIFT
             if drive <= budget_ms and stop_ms[stop] + drive <= limit_ms:
-                heap.append((np.int64(stop_ms[stop] + drive), np.int64(drive), np.int64(port_states[k])))
-    heapq.heapify(heap)
+                if n_waiting == keys.size:
+                    keys, waiting = _grow(keys), _grow(waiting)
+                push(
+                    keys, waiting, n_waiting, ((np.int64(stop_ms[stop]) + drive) << TIME_SHIFT) | drive, port_states[k]
+                )
+                n_waiting += 1
     states = np.empty(1 << 16, np.int32)
     times = np.empty(1 << 16, np.int32)
     drives = np.empty(1 << 16, np.int32)
     n = 0
-    while len(heap) > 0:
-        time, drive, state = heapq.heappop(heap)
+    while n_waiting > 0:
+        state, time, drive = waiting[0], keys[0] >> TIME_SHIFT, keys[0] & WALK_MASK
+        pop(keys, waiting, n_waiting)
+        n_waiting -= 1
         if drive >= least[state]:
             continue
         least[state] = drive
@@ -76,10 +84,14 @@ def drives_to_stops(arcs, stop_ms, ports, budget_ms, limit_ms):
             states, times, drives = _grow(states), _grow(times), _grow(drives)
         states[n], times[n], drives[n] = state, time, drive
         n += 1
-        for k in range(indptr[state], indptr[state + 1]):
+        first, last = indptr[state], indptr[state + 1]
+        if n_waiting + last - first > keys.size:
+            keys, waiting = _grow(keys), _grow(waiting)
+        for k in range(first, last):
             step = weights[k] >> TIME_SHIFT
             if drive + step < least[indices[k]] and drive + step <= budget_ms and time + step <= limit_ms:
-                heapq.heappush(heap, (time + step, drive + step, np.int64(indices[k])))
+                push(keys, waiting, n_waiting, ((time + step) << TIME_SHIFT) | (drive + step), indices[k])
+                n_waiting += 1
     label_indptr = np.zeros(n_states + 1, np.int64)
     for i in range(n):
         label_indptr[states[i] + 1] += 1
