@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import gc
 import itertools
 
@@ -242,6 +243,26 @@ def test_blocks_that_are_not_read_are_on_the_sides_of_their_values(
         there, away = read[differ] - limit, settled[differ] - limit
         assert np.array_equal(np.sign(there), np.sign(away))
         assert min(np.abs(there).min(), np.abs(away).min()) >= 2.0 * cell_m
+
+
+@pytest.mark.slow
+def test_areas_over_days_do_not_depend_on_known_tiles(porto_alegre, monkeypatch):
+    """Bounds of the best departure are none of a statistic over days."""
+    monkeypatch.setattr(raster, "_FEW_TILES", 0)
+    days = {dt.date(2019, 5, 14): porto_alegre, dt.date(2019, 5, 15): porto_alegre}
+    how = {"travel_time": 900, "departure_time": "2019-05-14T08:00", "window": 900, "percentiles": (50, 95)}
+
+    def areas():
+        found = tl.reliability_map(
+            porto_alegre, days, tl.sample_points("porto_alegre").iloc[:1], transportation="public_transport",
+            level_of_detail="high", **how,
+        )  # fmt: skip
+        return found.geometry.to_wkb().tolist()
+
+    areas()
+    known = areas()
+    monkeypatch.setattr(raster, "settle_blocks", lambda *_: None)
+    assert areas() == known
 
 
 @pytest.mark.parametrize("most", [2000, 3])

@@ -24,6 +24,7 @@ from traveltime_lab.rounding import most_ms, most_s
 from traveltime_lab.runtime.interrupts import checkpoint
 from traveltime_lab.runtime.threads import side_by_side
 from traveltime_lab.streets.snapping import Snaps
+from traveltime_lab.surfaces.field import CellReading
 from traveltime_lab.surfaces.tiles import Tile
 from traveltime_lab.transit.field import TransitField, transit_field, with_boarding
 from traveltime_lab.transit.layer import TransitLayer
@@ -168,6 +169,11 @@ class DaysField(TransitField):
     def of(self, statistic: float | None) -> DaysField:
         """Return the field of another statistic."""
         return replace(self, statistic=statistic)
+
+    def cell_readers(self, *arguments: Any, **keywords: Any) -> CellReading:
+        """Return the functions that fill the values of cells, and where the reached edges are; see `Field`."""
+        # The bounds of the best departure are not those of the statistic.
+        return super().cell_readers(*arguments, **keywords)._replace(bounds=None)
 
     def _gatherer(self, per_metre: float, buffer_m: float) -> Callable[[Tile, Any], None]:
         """Return a function that sets the values of the cells of a tile, which have walks all the way."""
