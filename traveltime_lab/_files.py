@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import importlib
 import io
 import json
 import os
@@ -23,6 +24,11 @@ FULL: Final = frozenset({errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC), e
 #: Error numbers where there is no file.
 _NOWHERE: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
 _NO_PERMISSION: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
+
+#: Locks of files and folders, which Windows has not.
+fcntl: Any = importlib.import_module("fcntl") if os.name == "posix" else None
+#: Length of the part of a file's name that its temporary file has, and how many of these there may be at a time.
+_FIRST_CHARACTERS, _MOST_NUMBERS = 40, 100
 
 
 #: How many times its size a compressed file may have (timetables and map data have up to 20 times, deflate allows
@@ -202,18 +208,87 @@ def replacing(path: Any, *, what: str, example: str) -> Iterator[Path]:
 
     An incomplete file is never left under the final name. For the parameters and errors see `writable`; failed
     writes raise FileAccessError.
+
+    Notes
+    -----
+    The temporary file is ``.NAME.0.part``, with the next number while another process or thread writes to that one. An
+    empty file beside it is locked meanwhile, so what a process that was killed has left is deleted by the next one that
+    writes the same file. Not the file itself, because where locks are mandatory (SMB) nothing could be written to it.
     """
     target = writable(path, what=what, example=example)
-    temporary = target.with_name(f".{os.getpid()}-{threading.get_ident()}.part")
-    with explained(target, f"save {what} to"):
+    with explained(target, f"save {what} to"), _temporary_beside(target) as temporary:
         try:
             yield temporary
             with temporary.open("rb+") as written:
                 os.fsync(written.fileno())
             temporary.replace(target)
-        finally:
+        except BaseException:
             with contextlib.suppress(OSError):
                 temporary.unlink(missing_ok=True)
+            raise
+
+
+@contextlib.contextmanager
+def _temporary_beside(target: Path) -> Iterator[Path]:
+    """Yield the path of a new file in the folder of a file, to which nothing else writes meanwhile."""
+    name = f".{target.name[:_FIRST_CHARACTERS]}"
+    for number in range(_MOST_NUMBERS if fcntl else 0):
+        path, lock = (target.with_name(f"{name}.{number}{ending}") for ending in (".part", ".lock.part"))
+        try:
+            descriptor = _locked(lock)
+        except OSError:
+            # The file system has no locks, or nothing can be written here, which is said when the file is.
+            break
+        if descriptor is None:
+            continue
+        try:
+            if _is_new(path):
+                yield path
+                return
+        finally:
+            with contextlib.suppress(OSError):
+                lock.unlink()
+            os.close(descriptor)
+    yield target.with_name(f"{name}.{os.getpid()}-{threading.get_ident()}.part")
+
+
+def _locked(path: Path) -> int | None:
+    """Open and lock a file, and return its descriptor; None if that is in use, or not a file of this user."""
+    flags = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK
+    is_new = True
+    try:
+        descriptor = os.open(path, flags | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        is_new = False
+        try:
+            descriptor = os.open(path, flags)
+        except OSError:
+            return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(descriptor)
+        if isinstance(error, BlockingIOError):
+            return None
+        if is_new:
+            path.unlink(missing_ok=True)
+        raise
+    with contextlib.suppress(OSError):
+        # Unless the process that had the lock before has deleted the file since it was opened here.
+        if os.path.samestat(os.fstat(descriptor), path.lstat()):
+            return descriptor
+    os.close(descriptor)
+    return None
+
+
+def _is_new(path: Path) -> bool:
+    """Delete what is at a path, but no folder, and create an empty file there; return whether that was possible."""
+    try:
+        path.unlink(missing_ok=True)
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+    except OSError:
+        return False
+    return True
 
 
 def write_bytes(path: Any, content: bytes, *, what: str, example: str) -> None:

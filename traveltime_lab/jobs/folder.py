@@ -19,7 +19,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
-import importlib
 import json
 import os
 from collections.abc import Iterator
@@ -31,14 +30,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from traveltime_lab._digests import digest
-from traveltime_lab._files import access_error, as_path, explained, open_file, read_bytes, write_bytes
+from traveltime_lab._files import access_error, as_path, explained, fcntl, open_file, read_bytes, write_bytes
 from traveltime_lab.errors import FormatError, InputError, MissingFileError
 from traveltime_lab.jobs.job import Made
 from traveltime_lab.runtime.forks import after_fork
 from traveltime_lab.runtime.threads import side_by_side
-
-#: Locks of folders, which Windows has not.
-fcntl: Any = importlib.import_module("fcntl") if os.name == "posix" else None
 
 #: Open files that hold the locks of this process.
 _holders: set[int] = set()
