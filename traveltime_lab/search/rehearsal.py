@@ -32,7 +32,7 @@ from traveltime_lab.search.routes import routes
 from traveltime_lab.search.snap import snap
 from traveltime_lab.search.time_filter import time_filter
 from traveltime_lab.search.time_map import distance_map, time_map
-from traveltime_lab.streets import k_nearest
+from traveltime_lab.streets import contraction, k_nearest
 from traveltime_lab.streets.row_search import MANY_COLUMNS
 from traveltime_lab.streets.snapping import MANY_POINTS
 from traveltime_lab.transit.stop_links import FEW
@@ -51,6 +51,9 @@ def rehearse() -> Iterator[str]:
     with temporary_folder() as folder:
         network = build_network(_streets(), gtfs=[_feed(folder)], timezone="UTC")
         load_network(network.save(folder / "town.network"))
+        for mode in ("walking", "driving"):
+            # As larger cities are divided.
+            contraction.order_of(network.streets, network.road_graph(mode).topology, n_threads=2, many=0)
         yield "building"
         for name, part in _PARTS.items():
             part(network)
@@ -98,7 +101,7 @@ def _feed(folder: Path) -> Path:
         times.append(f"3-0,{k},{stop},08:{k // 60:02d}:{k % 60:02d},08:{k // 60:02d}:{k % 60:02d}")
     week = "monday,tuesday,wednesday,thursday,friday,saturday,sunday"
     files = {
-        "agency": ["agency_id,agency_name,agency_url,agency_timezone", "A,Buses,https://example.org,UTC"],
+        "agency": ["agency_id,agency_name,agency_url,agency_timezone", 'A,"Buses",https://example.org,UTC'],
         "stops": ["stop_id,stop_name,stop_lat,stop_lon", *rows],
         "routes": ["route_id,route_short_name,route_type", "1,1,3", "2,2,3", "3,3,3"],
         "calendar": [f"service_id,{week},start_date,end_date", "daily,1,1,1,1,1,1,1,20260101,20261231"],

@@ -136,10 +136,7 @@ def _contract(streets: StreetLayer, topology: Topology) -> Contraction:
 def _rank(streets: StreetLayer, topology: Topology) -> Int32Array:
     """Compute the rank of each state in the contraction order of a topology."""
     begin = time.perf_counter()
-    if (topology.state_edge >= 0).all():
-        order = _order_of_directed_edges(streets, topology)
-    else:
-        order = _order_of_states(streets, topology)
+    order = order_of(streets, topology, settings.threads)
     rank = np.empty(order.size, np.int32)
     rank[order] = np.arange(order.size, dtype=np.int32)
     logger.info("ordered states=%d seconds=%.2f", topology.n_states, time.perf_counter() - begin)
@@ -154,18 +151,24 @@ def _neighbours(topology: Topology) -> tuple[Int32Array, Int32Array]:
     return indptr, indices
 
 
-def _order_of_states(streets: StreetLayer, topology: Topology) -> Int32Array:
+def order_of(streets: StreetLayer, topology: Topology, n_threads: int, many: int = dissection.MANY) -> Int32Array:
+    """Return the states of a topology in contraction order; for the arguments see `dissection.dissect`."""
+    has_edges = bool((topology.state_edge >= 0).all())
+    return (_order_of_directed_edges if has_edges else _order_of_states)(streets, topology, n_threads, many)
+
+
+def _order_of_states(streets: StreetLayer, topology: Topology, n_threads: int, many: int) -> Int32Array:
     """Return the order of states that are nodes, of which some may have several."""
     indptr, indices = _neighbours(topology)
     # Contract dead ends and states with two neighbours first: a third of the states, in very little time.
     left, degree = indices.copy(), np.empty(indptr.size - 1, np.int32)
     peeled = dissection.peel(indptr, left, degree)
     lines = _lines(np.flatnonzero(degree >= 0), *_places(streets, topology))
-    dissection.dissect(dissection.Graph(indptr, left, degree), lines, side_by_side, settings.threads)
+    dissection.dissect(dissection.Graph(indptr, left, degree), lines, side_by_side, n_threads, many)
     return np.concatenate([peeled, lines[0]])
 
 
-def _order_of_directed_edges(streets: StreetLayer, topology: Topology) -> Int32Array:
+def _order_of_directed_edges(streets: StreetLayer, topology: Topology, n_threads: int, many: int) -> Int32Array:
     """Return the order of states that are directed edges; those of an edge follow each other."""
     tables, edge_of = streets.tables, topology.state_edge >> 1
     n_states = np.bincount(edge_of, minlength=tables.edge_from.size).astype(np.int32)
@@ -175,7 +178,7 @@ def _order_of_directed_edges(streets: StreetLayer, topology: Topology) -> Int32A
     peeled, kept = edge_dissection.peel(tails, heads, n_states, n_nodes)
     left = edge_dissection.streets_of(tails[kept], heads[kept], n_states[kept], n_nodes)
     lines = _lines(np.flatnonzero(left.degree), *streets.frame.to_xy(tables.node_lng, tables.node_lat))
-    order = used[np.concatenate([peeled, kept[edge_dissection.dissect(left, lines, side_by_side, settings.threads)]])]
+    order = used[np.concatenate([peeled, kept[edge_dissection.dissect(left, lines, side_by_side, n_threads, many)]])]
     place = np.empty(tables.edge_from.size, np.int32)
     place[order] = np.arange(order.size, dtype=np.int32)
     return np.argsort(place[edge_of], kind="stable").astype(np.int32)

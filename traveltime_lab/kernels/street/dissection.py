@@ -32,7 +32,7 @@ _SINK = np.int32(-3)
 #: more: four parts for each thread, as some are larger than others.
 _MORE_CUTS = 2
 #: Vertices from which several threads are worth it (assumed: fewer take some milliseconds).
-_MANY = 20_000
+MANY = 20_000
 
 
 class Graph(NamedTuple):
@@ -347,7 +347,11 @@ def dissect_part(graph, work, lines, begin, end, stamp):
 
 
 def dissect(
-    graph: Graph, lines: Any, side_by_side: Callable[[Sequence[Callable[[], Any]]], list[Any]], n_threads: int = 1
+    graph: Graph,
+    lines: Any,
+    side_by_side: Callable[[Sequence[Callable[[], Any]]], list[Any]],
+    n_threads: int = 1,
+    many: int = MANY,
 ) -> None:
     """
     Order vertices by nested dissection.
@@ -364,6 +368,8 @@ def dissect(
         Runs functions in parallel and returns their results.
     n_threads : int, default 1
         Number of threads; the order does not depend on it.
+    many : int, default 20,000
+        Number of vertices from which several threads are used.
     """
     n, size = graph.indptr.size - 1, lines.shape[1]
     work = Work(
@@ -388,7 +394,7 @@ def dissect(
         middle, last, stamp = cut(graph, work, lines, begin, end, stamp)
         return [(begin, middle, stamp), (middle, last, stamp)]
 
-    in_parts((0, size, 0), cut_part, partial(dissect_part, graph, work, lines), side_by_side, n_threads)
+    in_parts((0, size, 0), cut_part, partial(dissect_part, graph, work, lines), side_by_side, n_threads, many)
 
 
 def in_parts(
@@ -397,6 +403,7 @@ def in_parts(
     dissect_part: Callable[..., object],
     side_by_side: Callable[[Sequence[Callable[[], Any]]], list[Any]],
     n_threads: int,
+    many: int,
 ) -> None:
     """
     Cut a whole until there are parts for all threads, and dissect these side by side.
@@ -407,11 +414,11 @@ def in_parts(
         First vertex, end, and what else the functions need.
     cut_part, dissect_part : callables
         Called with the values of a part. The first one returns two parts, which may be empty.
-    side_by_side, n_threads
+    side_by_side, n_threads, many
         See `dissect`.
     """
     parts = [whole]
-    if n_threads > 1 and whole[1] - whole[0] >= _MANY:
+    if n_threads > 1 and whole[1] - whole[0] >= many:
         for _ in range((n_threads - 1).bit_length() + _MORE_CUTS):
             cuts = side_by_side([partial(cut_part, *part) for part in parts])
             parts = [part for both in cuts for part in both if part[1] > part[0]]

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
-from traveltime_lab.kernels.street.dissection import divide, in_parts
+from traveltime_lab.kernels.street.dissection import MANY, divide, in_parts
 
 #: More than any cut.
 _MOST = np.int64(1) << 40
@@ -362,6 +362,7 @@ def dissect(
     lines: Any,
     side_by_side: Callable[[Sequence[Callable[[], Any]]], list[Any]],
     n_threads: int = 1,
+    many: int = MANY,
 ) -> Any:
     """
     Order edges by nested dissection.
@@ -376,6 +377,8 @@ def dissect(
         Runs functions in parallel and returns their results.
     n_threads : int, default 1
         Number of threads; the order does not depend on it.
+    many : int, default 20,000
+        Number of nodes from which several threads are used.
 
     Returns
     -------
@@ -404,5 +407,5 @@ def dissect(
         return [(begin, middle, first_before, stamp), (middle, end, before, stamp)]
 
     dissected = partial(dissect_part, streets, work, lines, order)
-    in_parts((0, size, m, 0), cut_part, dissected, side_by_side, n_threads)
+    in_parts((0, size, m, 0), cut_part, dissected, side_by_side, n_threads, many)
     return order
