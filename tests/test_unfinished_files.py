@@ -1,4 +1,4 @@
-"""Files that a save did not finish are used again, but not those in use, nor what others put in their place."""
+"""Files that a save did not finish are deleted by the next one, but not those in use."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def left_behind(target: Path) -> Path:
     return Path(done.stdout.strip())
 
 
-def test_the_place_of_a_killed_process_is_used_again(tmp_path: Path) -> None:
+def test_what_a_killed_process_left_is_deleted(tmp_path: Path) -> None:
     target = tmp_path / "text.txt"
     temporary = left_behind(target)
     assert names(tmp_path) == [".text.txt.0.lock.part", ".text.txt.0.part"] and temporary.name in names(tmp_path)

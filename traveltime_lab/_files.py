@@ -212,8 +212,8 @@ def replacing(path: Any, *, what: str, example: str) -> Iterator[Path]:
     Notes
     -----
     The temporary file is ``.NAME.0.part``, with the next number while another process or thread writes to that one. An
-    empty file beside it is locked meanwhile, so what a process that was killed has left is deleted by the next one that
-    writes the same file. Not the file itself, because where locks are mandatory (SMB) nothing could be written to it.
+    empty file beside it is locked meanwhile, so that the next save of the same file can delete what a killed process
+    left. The file itself is not locked, because nothing could be written to it where locks are mandatory (SMB).
     """
     target = writable(path, what=what, example=example)
     with explained(target, f"save {what} to"), _temporary_beside(target) as temporary:
