@@ -26,8 +26,8 @@ from traveltime_lab.kernels.street.raster_barriers import go_round, points_of
 #: Side of a square in cells, and the longest in metres; cells of smaller squares are searched from like points.
 #: Measured in Milan and New York.
 _SQUARE, _LONGEST_M, _SMALLEST = 16, 250.0, 8
-#: Side of the parts of a square in cells.
-_PART = 8
+#: Side of the parts of a square in cells, and of the parts of these.
+_QUARTER, _PART = 8, 4
 
 
 class _Squares(NamedTuple):
@@ -200,7 +200,7 @@ def _segments_around(x, y, k, radius, grid, needed, some):
     Returns
     -------
     int
-        Their number, -1 if there may be no room for twice as many.
+        Their number, -1 if there may be no room for three times as many.
     """
     ends, marks, _, cell, first_row, last_row, first_column, last_column, blocks, begin, _, members = grid
     number, ax, ay, bx, by, _ = some
@@ -215,7 +215,7 @@ def _segments_around(x, y, k, radius, grid, needed, some):
             if here < 0:
                 continue
             first, last = np.int64(begin[here]), np.int64(begin[here + 1])
-            if 2 * (n + last - first) > number.size:
+            if 3 * (n + last - first) > number.size:
                 return -1
             for m in range(first, last):
                 s = members[m]
@@ -228,6 +228,41 @@ def _segments_around(x, y, k, radius, grid, needed, some):
                 _, d2 = place_on(x, y, k, x1, y1, x2, y2)
                 number[n], ax[n], ay[n], bx[n], by[n] = s, x1, y1, x2, y2
                 n += (not is_elsewhere) & (d2 <= radius * radius) & (marks[s] & needed == needed)
+    return n
+
+
+@kernel
+def _keep_near(first_x, first_y, step, cells, k0, limit, slack, some, first, last):
+    """
+    Copy, to the places from `last` on, the segments from `first` to `last` that may be the nearest ones of some cells.
+
+    Parameters
+    ----------
+    first_x, first_y, step : float
+        As of `Centres`.
+    cells : tuple of int
+        First row and column and last row and column.
+    k0, limit, slack, some
+        As in `_nearest_in_square`.
+
+    Returns
+    -------
+    int
+        Where the copies end.
+    """
+    number, ax, ay, bx, by, squared = some
+    top, left, bottom, right = cells
+    x, y = first_x + (left + right) * 0.5 * step, first_y + (top + bottom) * 0.5 * step
+    for j in range(first, last):
+        _, squared[j] = place_on(x, y, k0, ax[j], ay[j], bx[j], by[j])
+    least = np.inf
+    for j in range(first, last):
+        least = squared[j] if squared[j] < least else least
+    radius = _radius(np.sqrt(least), _half_diagonal(top, left, bottom, right, step, k0), limit, slack)
+    n = last
+    for j in range(first, last):
+        number[n], ax[n], ay[n], bx[n], by[n] = number[j], ax[j], ay[j], bx[j], by[j]
+        n += squared[j] <= radius * radius
     return n
 
 
@@ -277,7 +312,7 @@ def _nearest_in_square(
     """
     first_x, first_y, step, shrink = centres
     segment, position, distance, may_be_tied = found
-    number, ax, ay, bx, by, squared = some
+    number, ax, ay, bx, by, _ = some
     _, near_number, near_t, near_d2 = near
     # x, y, shrink of the cells of a part; the nearest segment, its edge, position and squared distance; squared
     # distance of the nearest one of a different edge. In one array of one type, so that the compiler can
@@ -285,70 +320,66 @@ def _nearest_in_square(
     n_cells = np.int64(_PART * _PART)
     at_y, at_k, at_best, at_edge = n_cells, 2 * n_cells, 3 * n_cells, 4 * n_cells
     at_place, at_least, at_second = 5 * n_cells, 6 * n_cells, 7 * n_cells
-    for first_row in range(square[0], square[2] + 1, _PART):
-        for first_column in range(square[1], square[3] + 1, _PART):
-            top, bottom = first_row, min(first_row + _PART - 1, square[2])
-            left, right = first_column, min(first_column + _PART - 1, square[3])
-            x, y = first_x + (left + right) * 0.5 * step, first_y + (top + bottom) * 0.5 * step
-            for j in range(n_some):
-                _, squared[j] = place_on(x, y, k0, ax[j], ay[j], bx[j], by[j])
-            least = np.inf
-            for j in range(n_some):
-                least = squared[j] if squared[j] < least else least
-            radius = _radius(np.sqrt(least), _half_diagonal(top, left, bottom, right, step, k0), limit, slack)
-            n = n_some
-            for j in range(n_some):
-                number[n], ax[n], ay[n], bx[n], by[n] = number[j], ax[j], ay[j], bx[j], by[j]
-                n += squared[j] <= radius * radius
-            for m in range(n_cells):
-                row, column = top + m // _PART, left + m % _PART
-                of_cell[m], of_cell[m + at_y] = first_x + column * step, first_y + row * step
-                of_cell[m + at_k] = shrink[min(row, shrink.size - 1)]
-                of_cell[m + at_least], of_cell[m + at_second] = np.inf, np.inf
-            for j in range(n_some, n):
-                s, e = np.float64(number[j]), np.float64(edge[number[j]])
-                x1, y1, x2, y2 = ax[j], ay[j], bx[j], by[j]
-                for m in range(n_cells):
-                    t, d2 = place_on(of_cell[m], of_cell[m + at_y], of_cell[m + at_k], x1, y1, x2, y2)
-                    was, best, its_edge = of_cell[m + at_least], of_cell[m + at_best], of_cell[m + at_edge]
-                    place, second = of_cell[m + at_place], of_cell[m + at_second]
-                    # Ties go to the lowest index, so the result does not depend on the order.
-                    is_best = (d2 < was) | ((d2 == was) & (s < best))
-                    farther = was if is_best else d2
-                    of_cell[m + at_second] = farther if (its_edge != e) & (farther < second) else second
-                    of_cell[m + at_least] = d2 if is_best else was
-                    of_cell[m + at_place] = t if is_best else place
-                    of_cell[m + at_best] = s if is_best else best
-                    of_cell[m + at_edge] = e if is_best else its_edge
-            for m in range(n_cells):
-                metres = np.sqrt(of_cell[m + at_least])
-                reach = min(limit, metres + SURELY_M)
-                of_cell[m + at_k] = metres
-                # Negative where nothing is tied.
-                of_cell[m + at_second] = reach * reach - of_cell[m + at_second]
-            for row in range(top, bottom + 1):
-                for column in range(left, right + 1):
-                    m = (row - top) * _PART + column - left
-                    if is_requested[row, column] and of_cell[m + at_least] <= limit * limit:
-                        segment[row, column] = np.int32(of_cell[m + at_best])
-                        position[row, column] = of_cell[m + at_place]
-                        distance[row, column] = of_cell[m + at_k]
-                        may_be_tied[row, column] = of_cell[m + at_second] >= 0.0
-            for row in range(top, bottom + 1):
-                for column in range(left, right + 1):
-                    m = (row - top) * _PART + column - left
-                    if not (is_requested[row, column] and may_be_tied[row, column]):
-                        continue
-                    if n_near + n - n_some > near_number.size:
-                        return -1
-                    near_begin[row, column] = n_near
-                    reach = min(limit, of_cell[m + at_k] + SURELY_M)
-                    x, y, k = of_cell[m], of_cell[m + at_y], shrink[row]
-                    for j in range(n_some, n):
-                        t, d2 = place_on(x, y, k, ax[j], ay[j], bx[j], by[j])
-                        near_number[n_near], near_t[n_near], near_d2[n_near] = number[j], t, d2
-                        n_near += d2 <= reach * reach
-                    near_end[row, column] = n_near
+    for quarter_row in range(square[0], square[2] + 1, _QUARTER):
+        for quarter_column in range(square[1], square[3] + 1, _QUARTER):
+            last_row, last_column = quarter_row + _QUARTER - 1, quarter_column + _QUARTER - 1
+            last_row, last_column = min(last_row, square[2]), min(last_column, square[3])
+            here = quarter_row, quarter_column, last_row, last_column
+            n_quarter = _keep_near(first_x, first_y, step, here, k0, limit, slack, some, 0, n_some)
+            for top in range(quarter_row, last_row + 1, _PART):
+                for left in range(quarter_column, last_column + 1, _PART):
+                    bottom, right = min(top + _PART - 1, last_row), min(left + _PART - 1, last_column)
+                    here = top, left, bottom, right
+                    n = _keep_near(first_x, first_y, step, here, k0, limit, slack, some, n_some, n_quarter)
+                    for m in range(n_cells):
+                        row, column = top + m // _PART, left + m % _PART
+                        of_cell[m], of_cell[m + at_y] = first_x + column * step, first_y + row * step
+                        of_cell[m + at_k] = shrink[min(row, shrink.size - 1)]
+                        of_cell[m + at_least], of_cell[m + at_second] = np.inf, np.inf
+                    for j in range(n_quarter, n):
+                        s, e = np.float64(number[j]), np.float64(edge[number[j]])
+                        x1, y1, x2, y2 = ax[j], ay[j], bx[j], by[j]
+                        for m in range(n_cells):
+                            t, d2 = place_on(of_cell[m], of_cell[m + at_y], of_cell[m + at_k], x1, y1, x2, y2)
+                            was, best, its_edge = of_cell[m + at_least], of_cell[m + at_best], of_cell[m + at_edge]
+                            place, second = of_cell[m + at_place], of_cell[m + at_second]
+                            # Ties go to the lowest index, so the result does not depend on the order.
+                            is_best = (d2 < was) | ((d2 == was) & (s < best))
+                            farther = was if is_best else d2
+                            of_cell[m + at_second] = farther if (its_edge != e) & (farther < second) else second
+                            of_cell[m + at_least] = d2 if is_best else was
+                            of_cell[m + at_place] = t if is_best else place
+                            of_cell[m + at_best] = s if is_best else best
+                            of_cell[m + at_edge] = e if is_best else its_edge
+                    for m in range(n_cells):
+                        metres = np.sqrt(of_cell[m + at_least])
+                        reach = min(limit, metres + SURELY_M)
+                        of_cell[m + at_k] = metres
+                        # Negative where nothing is tied.
+                        of_cell[m + at_second] = reach * reach - of_cell[m + at_second]
+                    for row in range(top, bottom + 1):
+                        for column in range(left, right + 1):
+                            m = (row - top) * _PART + column - left
+                            if is_requested[row, column] and of_cell[m + at_least] <= limit * limit:
+                                segment[row, column] = np.int32(of_cell[m + at_best])
+                                position[row, column] = of_cell[m + at_place]
+                                distance[row, column] = of_cell[m + at_k]
+                                may_be_tied[row, column] = of_cell[m + at_second] >= 0.0
+                    for row in range(top, bottom + 1):
+                        for column in range(left, right + 1):
+                            m = (row - top) * _PART + column - left
+                            if not (is_requested[row, column] and may_be_tied[row, column]):
+                                continue
+                            if n_near + n - n_quarter > near_number.size:
+                                return -1
+                            near_begin[row, column] = n_near
+                            reach = min(limit, of_cell[m + at_k] + SURELY_M)
+                            x, y, k = of_cell[m], of_cell[m + at_y], shrink[row]
+                            for j in range(n_quarter, n):
+                                t, d2 = place_on(x, y, k, ax[j], ay[j], bx[j], by[j])
+                                near_number[n_near], near_t[n_near], near_d2[n_near] = number[j], t, d2
+                                n_near += d2 <= reach * reach
+                            near_end[row, column] = n_near
     return n_near
 
 

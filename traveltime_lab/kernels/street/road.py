@@ -214,14 +214,17 @@ def search(arcs, seed_states, seed_keys, limit, label, parent, queue):
                     prefetch(indices, first)
                     prefetch(weights, first)
                     prefetch(label, pool[second] & _STATE_MASK)
-            key = label[state]
+            # Unsigned, as Numba checks other indices for being negative.
+            place = np.uint64(state)
+            key = label[place]
             if key >> shift != current:
                 continue
-            for arc in range(indptr[state], indptr[state + 1]):
+            for arc in range(np.uint64(indptr[place]), np.uint64(indptr[place + np.uint64(1)])):
                 new = key + weights[arc]
-                head = indices[arc]
-                if new < label[head] and new <= limit:
-                    if label[head] == UNREACHED:
+                head = np.uint64(indices[arc])
+                old = label[head]
+                if new < old and new <= limit:
+                    if old == UNREACHED:
                         if n_touched == touched.size:
                             touched = _grow(touched)
                         touched[n_touched] = head
@@ -232,7 +235,7 @@ def search(arcs, seed_states, seed_keys, limit, label, parent, queue):
                     if free == pool.size:
                         pool = _grow(pool)
                     _push(head, (new >> shift) & ring, heads, pool, free)
-                    prefetch(indptr, head)
+                    prefetch(indptr, np.int64(head))
                     free += 1
                     waiting += 1
         if waiting == 0:
