@@ -168,7 +168,7 @@ def test_killed_while_it_prepares_and_saves(tmp_path: Path, monkeypatch: pytest.
 #: Arrays of 64-bit integers: labels of two numbers, positions in what may be longer than 2**31, and points, of which
 #: there are few.
 WIDE = {
-    "weights", "above_key", "traversal", "weights_rev", "entry_keys", "exit_keys", "connector",
+    "weights", "above_key", "traversal", "entry_keys", "exit_keys", "connector",
     "entry_indptr", "exit_indptr", "up_indptr", "indptr",
 }  # fmt: skip
 

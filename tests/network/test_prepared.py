@@ -367,3 +367,55 @@ def test_a_network_in_memory_uses_what_it_prepared(plain: Path) -> None:
     for minute in range(40):  # more than the memo of graphs keeps
         network.road_graph("driving", f"2026-03-{1 + minute % 28:02d}T{minute % 24:02d}:00")
     assert network.road_graph("walking") is graph
+
+
+def written(*arrays: np.ndarray) -> tuple[Network, dict[str, Any], dict[str, np.ndarray]]:
+    """Return a network, and the header and columns of a tuple of arrays as of a prepared value."""
+    network = tl.sample_network("helsinki")
+    writer = prepared_file.Writer(network.streets, None)
+    return network, writer._tree(arrays), writer.columns
+
+
+def read(network: Network, tree: Any, columns: dict[str, np.ndarray]) -> Any:
+    owners = {"streets": network.streets, "transit": None}
+    return prepared_file._Reader(owners, columns, is_known=False).value(json.loads(json.dumps(tree)))
+
+
+@given(
+    dtype=st.sampled_from(["int8", "uint8", "int16", "int32", "int64", "bool", "float32", "float64"]),
+    size=st.integers(0, 200),
+    other=st.dictionaries(st.integers(0, 199), st.integers(-1, 2), max_size=14),
+    width=st.sampled_from([None, 4]),
+)
+def test_arrays_of_zeros_are_read_as_they_were(dtype: str, size: int, other: dict[int, int], width: int | None) -> None:
+    array = np.zeros(size, dtype)
+    for place, number in other.items():
+        array[place : place + 1] = np.array(number).astype(dtype)
+    if dtype.startswith("float"):
+        array = -array  # zeros with a sign
+    if width is not None:
+        array = array[: size // width * width].reshape(-1, width)
+    network, tree, columns = written(array, array.copy())
+    for found in read(network, tree, columns):
+        assert (found.dtype, found.shape, found.tobytes()) == (array.dtype, array.shape, array.tobytes())
+    if array.dtype.kind != "f":
+        rare = 16 * np.count_nonzero(array) < array.size
+        assert sum(column.size for column in columns.values()) == (2 * np.count_nonzero(array) if rare else array.size)
+
+
+def test_many_zeros_take_no_memory() -> None:
+    """Of an array that is longer than all columns, which would take memory, nothing is made."""
+    network, tree, columns = written(np.zeros(1000, np.int64))
+    tree["tuple"][0]["shape"] = [1 << 50]
+    with pytest.raises(ValueError, match="an array of zeros has"):
+        read(network, tree, columns)
+
+
+@pytest.mark.parametrize("places", [[-1, 5], [5, 5], [7, 5], [5, 1000], [5]])
+def test_places_that_are_none(places: list[int]) -> None:
+    array = np.zeros(1000, np.int64)
+    array[[3, 5]] = 7
+    network, tree, columns = written(array)
+    columns[tree["tuple"][0]["at"]] = np.array(places)
+    with pytest.raises((ValueError, IndexError)):
+        read(network, tree, columns)

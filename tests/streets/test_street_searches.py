@@ -17,7 +17,7 @@ from tests.support.combinations import combined, first_of
 from tests.support.oracles import StreetOracle, random_points, simple_oracle
 from tests.support.oracles_snapping import SnapOracle, times_ms
 from tests.support.worlds import at, towns, with_slopes, world
-from traveltime_lab.kernels.records import Arcs, Ports
+from traveltime_lab.kernels.records import Arcs, Ports, SharedArcs
 from traveltime_lab.kernels.street import reading, reduction, road
 from traveltime_lab.kernels.unreached import UNREACHED
 from traveltime_lab.modes.snapping import as_snapping
@@ -62,9 +62,14 @@ def test_searches_equal_networkx_whole_and_contracted(csr, data):
     order = np.argsort(indices, kind="stable")
     indptr_rev = np.searchsorted(indices[order], np.arange(n + 1)).astype(np.int32)
     single = reduction.single_entries(indptr_rev, rows[order].astype(np.int32))
-    core, above, above_key = reduction.contract(arcs, single)
+    # Without and with labels that are elsewhere.
+    mixed = np.array(data.draw(st.just([]) | st.permutations(range(indices.size))), np.int32)
+    apart = weights.copy()
+    apart[mixed] = weights[: mixed.size]
+    whole = SharedArcs(indptr, indices, mixed, apart)
+    core, above, above_key = reduction.contract(whole, single)
     assert core.indices.size <= indices.size
-    _, states, keys = reduction.expand_seeds(arcs, single, Ports(np.array([0, len(seeds)]), states, keys))
+    _, states, keys = reduction.expand_seeds(whole, single, Ports(np.array([0, len(seeds)]), states, keys))
     ring = 1024
     label = road.one_to_all(core, states, keys, np.int64(limit), shift, ring)
     reduction.fill(label, above, above_key, np.int64(limit))

@@ -20,8 +20,17 @@ from traveltime_lab._arrays import chosen_rows, take_rows
 class Arcs(NamedTuple):
     """CSR by state of the arcs that leave it. In backward searches, and in transposed graphs, those that enter it."""
 
-    indptr: np.ndarray  # int32 (n_states + 1,); int64 in a hierarchy
+    indptr: np.ndarray  # int32 (n_states + 1,); int64 in a hierarchy of 2**31 arcs or more
     indices: np.ndarray  # int32 (n_arcs,), state that each arc leads to
+    weights: np.ndarray  # int64 (n_arcs,), labels, non-negative
+
+
+class SharedArcs(NamedTuple):
+    """CSR by state of arcs whose labels are those of other arcs, so that a transposed graph needs no copy of them."""
+
+    indptr: np.ndarray  # int32 (n_states + 1,)
+    indices: np.ndarray  # int32 (n_arcs,), state that each arc leads to
+    order: np.ndarray  # int32 (n_arcs,), place of the label of each arc; empty if they have the same order
     weights: np.ndarray  # int64 (n_arcs,), labels, non-negative
 
 

@@ -53,6 +53,12 @@ RULES: Final[Mapping[str, Mapping[str, Column]]] = {
         "indices": Column("int32", ("arcs",), 0, "states"),
         "weights": Column("int64", ("arcs",), 0),
     },
+    "SharedArcs": {
+        "indptr": Column("int32", ("states+",), 0, "arcs"),
+        "indices": Column("int32", ("arcs",), 0, "states"),
+        "order": Column("int32", ("placed",), 0, "arcs"),
+        "weights": Column("int64", ("arcs",), 0),
+    },
     "Core": {
         "single": Column("bool", ("states",)),
         "above": Column("int32", ("states",), -1, "states"),
@@ -61,7 +67,6 @@ RULES: Final[Mapping[str, Mapping[str, Column]]] = {
     "RoadGraph": {
         "traversal": Column("int64", ("directed",), 0),
         "weights": Column("int64", ("arcs",), 0),
-        "weights_rev": Column("int64", ("arcs",), 0),
         "entry_keys": Column("int64", ("entries",), 0),
         "exit_keys": Column("int64", ("exits",), 0),
     },
@@ -86,7 +91,7 @@ RULES: Final[Mapping[str, Mapping[str, Column]]] = {
     },
     "SegmentIndex": {},
     "EdgeBoxes": {
-        "boxes": Column("float64", ("edges", 4)),
+        "boxes": Column("float32", ("edges", 4)),
         "is_land": Column("bool", ("edges",)),
     },
     "Places": {
@@ -133,8 +138,8 @@ RULES: Final[Mapping[str, Mapping[str, Column]]] = {
         "change_time": Column("int32", ("stops",), 0),
     },
 }  # fmt: skip
-#: Types of columns that are wider where numbers need it: hierarchies have many arcs, and walks on slopes or with waits
-#: have lengths that differ much from the distance in their times.
+#: Types of columns that are wider where numbers need it: hierarchies of countries have many arcs, and walks on slopes
+#: or with waits have lengths that differ much from the distance in their times.
 _WIDER: Final[Mapping[tuple[str, str], str]] = {("Arcs", "indptr"): "int64", ("WalkRows", "more_cm"): "int32"}
 #: Classes of the owners and of the values of each kind; "array" for an array, "None" for nothing.
 KINDS: Final[Mapping[str, tuple[str, frozenset[str]]]] = {
@@ -246,6 +251,8 @@ def _sizes_of(value: Any, sizes: dict[str, int]) -> dict[str, int]:
         own |= {"entries": _length(value.entry_states), "exits": _length(value.exit_states)}
     elif kind == "Arcs":
         own = {"states": _length(value.indptr, 1), "arcs": _length(value.indices)}
+    elif kind == "SharedArcs":
+        own = {"states": _length(value.indptr, 1), "arcs": _length(value.indices), "placed": _length(value.order)}
     elif kind == "Core":
         own = {"states": _length(value.whole.indptr, 1)}
     elif kind == "RoadGraph":
@@ -282,7 +289,7 @@ def _sizes_of(value: Any, sizes: dict[str, int]) -> dict[str, int]:
 
 #: Classes of the parts of an object, and the size in which they are like it.
 _PARTS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
-    "Core": {"whole": ("Arcs", "states"), "arcs": ("Arcs", "states")},
+    "Core": {"whole": ("SharedArcs", "states"), "arcs": ("Arcs", "states")},
     "RoadGraph": {
         "topology": ("Topology", "states", "arcs"),
         "core_forward": ("Core", "states"),
@@ -310,6 +317,8 @@ def _check_parts(kind: str, value: Any, known: Mapping[str, int]) -> None:
             if own[size] != known[size]:
                 raise ValueError(f"{kind}.{name} has {own[size]} {size} instead of {known[size]}")
     is_right = True
+    if kind == "SharedArcs":
+        is_right = known["placed"] in (0, known["arcs"])
     if kind in ("Core", "RoadGraph"):
         is_right = type(value.n_buckets) is int and 1 <= value.n_buckets <= _MOST_BUCKETS
     if kind == "RoadGraph":

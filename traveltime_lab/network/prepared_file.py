@@ -11,6 +11,7 @@ compute different ones. Other changes of the package keep the values of a file.
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any, Final
@@ -19,7 +20,7 @@ import numpy as np
 
 from traveltime_lab._arrays import AnyArray
 from traveltime_lab.kernels.raster.surface import EdgeBoxes
-from traveltime_lab.kernels.records import Arcs
+from traveltime_lab.kernels.records import Arcs, SharedArcs
 from traveltime_lab.kernels.street.grid import Grid
 from traveltime_lab.kernels.street.road import TIME_SHIFT
 from traveltime_lab.kernels.street.ties import Parts, Places
@@ -47,14 +48,18 @@ PREFIX: Final = "prepared/"
 _CLASSES: Final[dict[str, Callable[..., Any]]] = {
     item.__name__: item
     for item in (
-        Arcs, Core, EdgeBoxes, Grid, Hierarchy, Parts, Places, RoadGraph, Rule, SegmentIndex, Snaps,
-        StopsOnEdges, Topology, Transfers, Walker, WalkRows, Walks, WaysThere,
+        Arcs, Core, EdgeBoxes, Grid, Hierarchy, Parts, Places, RoadGraph, Rule, SegmentIndex, SharedArcs,
+        Snaps, StopsOnEdges, Topology, Transfers, Walker, WalkRows, Walks, WaysThere,
     )
 }  # fmt: skip
 
 #: The version of prepared values. Raise it when the same tables give other values than before, or the same values mean
 #: something else; tests/network/test_prepared_values.py has digests of values and notices the first.
-VERSION: Final = 3
+VERSION: Final = 4
+#: An array is nearly all zeros if fewer than one in this number of its numbers are not zero (assumed).
+_RARE: Final = 16
+#: Numbers that any array of zeros may have (assumed).
+_FEW: Final = 1 << 16
 
 
 def _form() -> str:
@@ -93,7 +98,7 @@ class Writer:
         self.columns: dict[str, AnyArray] = {}
         self.digests: dict[str, str] = {}
         self._objects: dict[int, int] = {}
-        self._arrays: dict[bytes, str] = {}
+        self._arrays: dict[bytes, dict[str, str]] = {}
 
     def described(self, use: Use) -> dict[str, Any]:
         """Return kind, key, value and owner of a value as JSON; its owner has been described, or is a layer."""
@@ -109,7 +114,7 @@ class Writer:
         if isinstance(value, bytes):
             return {"bytes": value.hex()}
         if isinstance(value, np.ndarray):
-            return {"array": self._column(value), "dtype": value.dtype.str, "shape": value.shape}
+            return {**self._array(value), "dtype": value.dtype.str, "shape": value.shape}
         if id(value) in self.owners:
             return {"owner": self.owners[id(value)]}
         if type(value) is tuple:
@@ -121,18 +126,35 @@ class Writer:
         self._objects[id(value)] = len(self._objects)
         return {"class": type(value).__name__, "parts": parts}
 
-    def _column(self, array: AnyArray) -> str:
-        """Return the name of the column of an array; equal arrays have one."""
+    def _array(self, array: AnyArray) -> dict[str, str]:
+        """Return the columns of an array; equal arrays have the same."""
         flat = np.ascontiguousarray(array).reshape(-1)
-        key = hashlib.blake2b(flat.data, key=flat.dtype.str.encode(), digest_size=16).digest()
+        key = _digest_of(flat)
         if flat.nbytes >= on_disk.LEAST:
             on_disk.let_go()
         if key not in self._arrays:
-            name = self._arrays[key] = f"{PREFIX}{len(self.columns)}"
-            self.digests[name] = key.hex()
-            # Arrow has booleans as bits, which would have to be copied.
-            self.columns[name] = flat.view(np.uint8) if flat.dtype == np.bool_ else flat
+            self._arrays[key] = self._columns_of(flat, key)
         return self._arrays[key]
+
+    def _columns_of(self, flat: AnyArray, key: bytes) -> dict[str, str]:
+        """Write an array; where it is nearly all zeros, only its other numbers, so that reading it takes no memory."""
+        if flat.dtype.kind in "biu" and _RARE * np.count_nonzero(flat) < flat.size:
+            at = np.flatnonzero(flat)
+            values = flat[at]
+            return {"zeros but": self._column(values, _digest_of(values)), "at": self._column(at, _digest_of(at))}
+        return {"array": self._column(flat, key)}
+
+    def _column(self, flat: AnyArray, key: bytes) -> str:
+        """Return the name of a new column."""
+        name = f"{PREFIX}{len(self.columns)}"
+        self.digests[name] = key.hex()
+        # Arrow has booleans as bits, which would have to be copied.
+        self.columns[name] = flat.view(np.uint8) if flat.dtype == np.bool_ else flat
+        return name
+
+
+def _digest_of(flat: AnyArray) -> bytes:
+    return hashlib.blake2b(flat.data, key=flat.dtype.str.encode(), digest_size=16).digest()
 
 
 class _Reader:
@@ -146,6 +168,8 @@ class _Reader:
             "stops": 0 if transit is None else transit.timetable.n_stops,
         }
         self._columns = columns
+        # An array of zeros is as long as other arrays of the file, or has a number for each street or stop.
+        self._longest = max(_FEW, 4 * sum(self._sizes.values()), *(column.size for column in columns.values()))
         self._is_known = is_known
         self._objects: list[Any] = []
 
@@ -156,6 +180,8 @@ class _Reader:
             return bytes.fromhex(tree["bytes"])
         if "array" in tree:
             return self._columns[tree["array"]].view(tree["dtype"]).reshape(tree["shape"])
+        if "zeros but" in tree:
+            return self._filled(tree, self._columns[tree["zeros but"]], self._columns[tree["at"]])
         if "owner" in tree:
             return self.owners[tree["owner"]]
         if "tuple" in tree:
@@ -167,6 +193,18 @@ class _Reader:
         check_value(made, self._sizes, is_known=self._is_known)
         self._objects.append(made)
         return made
+
+    def _filled(self, tree: Mapping[str, Any], values: AnyArray, at: AnyArray) -> AnyArray:
+        """Return an array of zeros with some other numbers; it takes memory around these only."""
+        size = math.prod(tree["shape"])
+        if not 0 <= size <= self._longest:
+            raise ValueError(f"an array of zeros has {size} numbers, the longest column has {self._longest}")
+        if at.dtype != np.int64 or values.size != at.size or (at.size and (at[0] < 0 or (np.diff(at) <= 0).any())):
+            raise ValueError("the places of the numbers of an array must ascend")
+        flat = np.zeros(size, tree["dtype"])
+        flat[at] = values.view(tree["dtype"])
+        flat.flags.writeable = False
+        return flat.reshape(tree["shape"])
 
 
 def to_columns(

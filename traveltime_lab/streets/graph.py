@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from traveltime_lab._arrays import BoolArray, Int32Array, Int64Array, unique_values
-from traveltime_lab.kernels.records import Arcs, Directed, Ports
+from traveltime_lab.kernels.records import Arcs, Directed, Ports, SharedArcs
 from traveltime_lab.kernels.street import reduction, road
 from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.question import Metric
@@ -121,7 +121,7 @@ class Core:
 
     Attributes
     ----------
-    whole : Arcs
+    whole : SharedArcs
         The arcs before the contraction.
     single : bool array of shape (n_states,)
         States that were removed.
@@ -133,7 +133,7 @@ class Core:
         Size of the bucket queue.
     """
 
-    whole: Arcs
+    whole: SharedArcs
     single: BoolArray
     arcs: Arcs
     above: Int32Array
@@ -141,7 +141,7 @@ class Core:
     n_buckets: int
 
     @classmethod
-    def of(cls, whole: Arcs, single: BoolArray, shift: int) -> Core:
+    def of(cls, whole: SharedArcs, single: BoolArray, shift: int) -> Core:
         """Remove states with one incoming arc."""
         arcs, above, above_key = reduction.contract(whole, single)
         return cls(whole, single, arcs, above, above_key, _ring_size(arcs.weights, shift))
@@ -166,6 +166,10 @@ class Core:
         reduction.fill(label, self.above, self.above_key, limit)
 
 
+#: Labels of the transposed arcs of a search graph.
+_WEIGHTS_REV = Derived[None, Int64Array]("transposed labels")
+
+
 @dataclass(frozen=True)
 class RoadGraph:
     """
@@ -176,8 +180,8 @@ class RoadGraph:
     topology : Topology
     traversal : int64 array of shape (n_directed,)
         Label (see `traveltime_lab.kernels.street.road`) of each directed edge, 0 where closed.
-    weights, weights_rev : int64 arrays of shape (n_arcs,)
-        Labels of the forward and of the transposed arcs.
+    weights : int64 array of shape (n_arcs,)
+        Labels of the forward arcs.
     entry_keys, exit_keys : int64 arrays of shape (n_entry_ports,), (n_exit_ports,)
         Labels to add at the ports.
     shift, n_buckets : int
@@ -195,7 +199,6 @@ class RoadGraph:
     topology: Topology
     traversal: Int64Array
     weights: Int64Array
-    weights_rev: Int64Array
     entry_keys: Int64Array
     exit_keys: Int64Array
     shift: int
@@ -221,8 +224,12 @@ class RoadGraph:
         return Directed(self.traversal, self.topology.is_open)
 
     def arcs(self, *, is_backward: bool) -> Arcs:
-        """Return the arcs to search forwards or backwards."""
-        return self.core(is_backward=is_backward).whole
+        """Return the arcs to search forwards or backwards; the transposed ones are computed at first use, and kept."""
+        topology, weights = self.topology, self.weights
+        if not is_backward:
+            return Arcs(topology.indptr, topology.indices, weights)
+        rev = _WEIGHTS_REV.of(self, None, lambda: weights[topology.order_rev])
+        return Arcs(topology.indptr_rev, topology.indices_rev, rev)
 
     def entry_ports(self) -> Ports:
         """Return the ports by which directed edges are entered."""
@@ -289,14 +296,12 @@ def weigh(
     # Buckets are about a fifth as wide as a typical arc, so that few states are relaxed twice.
     typical = float(np.median(label_parts.primary(weights), overwrite_input=True)) if weights.size else 1000.0
     shift = road.TIME_SHIFT + max(0, int(np.log2(max(typical / 5.0, 1.0))))
-    weights_rev = weights[topology.order_rev]
-    forward = Arcs(topology.indptr, topology.indices, weights)
-    backward = Arcs(topology.indptr_rev, topology.indices_rev, weights_rev)
+    forward = SharedArcs(topology.indptr, topology.indices, np.empty(0, np.int32), weights)
+    backward = SharedArcs(topology.indptr_rev, topology.indices_rev, topology.order_rev, weights)
     return RoadGraph(
         topology=topology,
         traversal=traversal,
         weights=weights,
-        weights_rev=weights_rev,
         core_forward=Core.of(forward, reduction.single_entries(backward.indptr, backward.indices), shift),
         core_backward=Core.of(backward, reduction.single_entries(forward.indptr, forward.indices), shift),
         entry_keys=np.zeros(topology.entry_states.size, np.int64),

@@ -112,7 +112,9 @@ class TimedGraph(RoadGraph):
     def searched(self, largest: int | np.int64) -> Streets:
         """Return the streets of a search up to a label, in its direction, as kernels take them."""
         is_backward, topology = self.is_arrival, self.topology
-        arcs = self.arcs(is_backward=is_backward)
+        indptr, indices = topology.indptr, topology.indices
+        if is_backward:
+            indptr, indices = topology.indptr_rev, topology.indices_rev
 
         def extras() -> Int32Array:
             ms = label_parts.ms(self.weights - self.traversal[topology.arc_edge]).astype(np.int32)
@@ -122,8 +124,8 @@ class TimedGraph(RoadGraph):
             return topology.arc_edge[topology.order_rev] if is_backward else topology.arc_edge
 
         return Streets(
-            arcs.indptr,
-            arcs.indices,
+            indptr,
+            indices,
             _EDGES.of(topology, is_backward, edges),
             _EXTRAS.of(topology, (self.transportation.boarding_time, is_backward), extras),
             self.core(is_backward=is_backward).single,

@@ -437,12 +437,9 @@ def _edge_boxes(streets: StreetLayer) -> EdgeBoxes:
     t = streets.tables
     x, y = streets.frame.to_xy(t.coord_lng, t.coord_lat)
     begin = t.coord_indptr[:-1]
-    boxes = np.column_stack(
-        [
-            np.minimum.reduceat(x, begin),
-            np.minimum.reduceat(y, begin),
-            np.maximum.reduceat(x, begin),
-            np.maximum.reduceat(y, begin),
-        ]
-    )
+    boxes = np.empty((t.edge_from.size, 4), np.float32)
+    for side, values in enumerate((x, y)):
+        # A step beyond the nearest number of 32 bits, so that no box is smaller than its edge.
+        boxes[:, side] = np.nextafter(np.minimum.reduceat(values, begin).astype(np.float32), np.float32(-np.inf))
+        boxes[:, side + 2] = np.nextafter(np.maximum.reduceat(values, begin).astype(np.float32), np.float32(np.inf))
     return EdgeBoxes(boxes, ~t.uses["is_ferry"].to_numpy()[t.edge_use])

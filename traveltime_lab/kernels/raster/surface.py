@@ -53,7 +53,7 @@ class Origin(NamedTuple):
 class EdgeBoxes(NamedTuple):
     """Bounding boxes of edges."""
 
-    boxes: np.ndarray  # float64 (n_edges, 4), m: west, south, east, north in local metres
+    boxes: np.ndarray  # float32 (n_edges, 4), m: west, south, east, north in local metres, rounded outwards
     is_land: np.ndarray  # bool (n_edges,), edges that extend a bounding box of several, in contrast to ferries
 
 

@@ -34,6 +34,8 @@ _UP, _DOWN = np.uint8(1), np.uint8(2)
 _FAR = np.uint64(UNREACHED)
 #: Vertices from which several threads are worth it (assumed: fewer take some milliseconds).
 _MANY = 20_000
+#: Most arcs that 32-bit places can count.
+_MOST_ARCS = np.iinfo(np.int32).max
 
 
 def customize(
@@ -93,6 +95,8 @@ def customize(
         labels.resize(int(indptr[-1]), refcheck=False)
         heads = np.empty(labels.size, np.int32)
         heads_left(up_heads, needs, direction, heads)
+        if labels.size <= _MOST_ARCS:
+            indptr = indptr.astype(np.int32)
         made.append(Arcs(indptr, heads, labels.view(np.int64)))
     return made[0], made[1]
 

@@ -225,7 +225,7 @@ def climbing_lists(down, parent, rank, requested, seeds, k, limit, place, vertic
         if key[row * k] == NO_PLACE:
             continue
         v = vertices[row]
-        for arc in range(indptr[v], indptr[v + 1]):
+        for arc in range(np.int64(indptr[v]), np.int64(indptr[v + 1])):
             _carry(key, cm, k, row, np.int64(place[tails[arc]]), labels[arc], limit)
     return lists, n_requested, n_rows
 
@@ -250,7 +250,7 @@ def carry_down(up, rows, vertices, k, limit, place, lists):
     for i in range(rows.size):
         fetch(up, vertices, i, rows.size)
         row, v = np.int64(rows[i]), vertices[i]
-        for arc in range(indptr[v], indptr[v + 1]):
+        for arc in range(np.int64(indptr[v]), np.int64(indptr[v + 1])):
             _carry(key, cm, k, np.int64(place[heads[arc]]), row, labels[arc], limit)
 
 

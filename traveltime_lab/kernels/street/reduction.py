@@ -55,7 +55,7 @@ def contract(arcs, single):
 
     Parameters
     ----------
-    arcs : Arcs
+    arcs : SharedArcs
     single : bool array of shape (n_states,)
         From `single_entries`.
 
@@ -68,8 +68,9 @@ def contract(arcs, single):
     above_key : int64 array of shape (n_states,)
         Label of the path from there to the removed state.
     """
-    indptr, indices, weights = arcs
+    indptr, indices, order, weights = arcs
     n = indptr.size - 1
+    is_ordered = order.size == 0
     above = np.full(n, -1, np.int32)
     above_key = np.zeros(n, np.int64)
     core_indptr = np.zeros(n + 1, np.int32)
@@ -87,14 +88,15 @@ def contract(arcs, single):
                 key = np.int64(0) if at == state else above_key[at]
                 for arc in range(indptr[at], indptr[at + 1]):
                     head = indices[arc]
+                    through = min(key + weights[arc if is_ordered else order[arc]], _MOST)
                     if single[head]:
                         above[head] = state
-                        above_key[head] = min(key + weights[arc], _MOST)
+                        above_key[head] = through
                         stack[top] = head
                         top += 1
                     else:
                         core_indices[size] = head
-                        core_weights[size] = min(key + weights[arc], _MOST)
+                        core_weights[size] = through
                         size += 1
         core_indptr[state + 1] = size
     return Arcs(core_indptr, core_indices[:size].copy(), core_weights[:size].copy()), above, above_key
@@ -107,7 +109,7 @@ def expand_seeds(arcs, single, seeds):
 
     Parameters
     ----------
-    arcs : Arcs
+    arcs : SharedArcs
         The arcs before `contract`.
     single : bool array of shape (n_states,)
         From `single_entries`.
@@ -119,7 +121,8 @@ def expand_seeds(arcs, single, seeds):
     Ports
         The given seeds and the added ones.
     """
-    indptr, indices, weights = arcs
+    indptr, indices, order, weights = arcs
+    is_ordered = order.size == 0
     seed_indptr, seed_states, seed_keys = seeds
     n_rows = seed_indptr.size - 1
     out_indptr = np.zeros(n_rows + 1, np.int64)
@@ -146,7 +149,7 @@ def expand_seeds(arcs, single, seeds):
                         out_states = _grow(out_states)
                         out_keys = _grow(out_keys)
                     out_states[size] = indices[arc]
-                    out_keys[size] = min(key + weights[arc], _MOST)
+                    out_keys[size] = min(key + weights[arc if is_ordered else order[arc]], _MOST)
                     size += 1
         out_indptr[row + 1] = size
     return Ports(out_indptr, out_states[:size].copy(), out_keys[:size].copy())

@@ -194,7 +194,7 @@ def restrict(down, parent, rank, reads, place, room):
     for row in range(n_rows):
         fetch(down, vertices, row, n_rows)
         v = vertices[row]
-        for k in range(indptr_down[v], indptr_down[v + 1]):
+        for k in range(np.int64(indptr_down[v]), np.int64(indptr_down[v + 1])):
             tails[at] = place[tails_down[k]]
             labels[at] = labels_down[k]
             at += 1
@@ -329,12 +329,12 @@ def climb(arcs, rank, states, keys, limit, label, has_work, found):
                 continue
             found[count] = v
             count += 1
-            for k in range(indptr[v], indptr[v + 1]):
+            for k in range(np.uint64(indptr[v]), np.uint64(indptr[v + 1])):
                 onward = mine + arc_labels[k]
-                w = heads[k]
+                w = np.uint64(heads[k])
                 if onward <= limit and onward < label[w]:
                     label[w] = onward
-                    has_work[w >> 6] = True
+                    has_work[w >> np.uint64(6)] = True
         has_work[block] = False
     return count
 
@@ -403,8 +403,8 @@ def carry_down(arcs, vertices, label):
             prefetch(label, vertices[row + _BEGINS_AHEAD])
         v = vertices[row]
         best = label[v]
-        for k in range(indptr[v], indptr[v + 1]):
-            best = min(best, label[tails[k]] + labels[k])
+        for k in range(np.uint64(indptr[v]), np.uint64(indptr[v + 1])):
+            best = min(best, label[np.uint64(tails[k])] + labels[k])
         label[v] = best
 
 
