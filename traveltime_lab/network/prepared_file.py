@@ -195,7 +195,11 @@ class _Reader:
         return made
 
     def _filled(self, tree: Mapping[str, Any], values: AnyArray, at: AnyArray) -> AnyArray:
-        """Return an array of zeros with some other numbers; it takes memory around these only."""
+        """
+        Return an array of zeros with some other numbers; it takes memory around these only.
+
+        It is writeable as others are, because kernels are compiled once more for arrays that are not.
+        """
         size = math.prod(tree["shape"])
         if not 0 <= size <= self._longest:
             raise ValueError(f"an array of zeros has {size} numbers, the longest column has {self._longest}")
@@ -203,7 +207,6 @@ class _Reader:
             raise ValueError("the places of the numbers of an array must ascend")
         flat = np.zeros(size, tree["dtype"])
         flat[at] = values.view(tree["dtype"])
-        flat.flags.writeable = False
         return flat.reshape(tree["shape"])
 
 
