@@ -406,7 +406,7 @@ def test_arrays_of_zeros_are_read_as_they_were(dtype: str, size: int, other: dic
 
 
 def test_many_zeros_take_no_memory() -> None:
-    """Of an array that is longer than all columns, which would take memory, nothing is made."""
+    """A file cannot take memory with an array that is longer than all of its columns."""
     network, tree, columns = written(np.zeros(1000, np.int64))
     tree["tuple"][0]["shape"] = [1 << 50]
     with pytest.raises(ValueError, match="an array of zeros has"):

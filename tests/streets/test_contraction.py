@@ -103,6 +103,20 @@ def two_threads() -> Iterator[None]:
         yield
 
 
+def test_many_arcs_are_counted_in_64_bits(helsinki: Network, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = helsinki.road_graph("driving")
+    made = contraction.contraction(helsinki.streets, graph.topology)
+    arrays = made.slots, graph.weights, made.up_indptr, made.up_heads
+    few = customization.customize(*arrays, in_turn)
+    most = max(arcs.indices.size for arcs in few)
+    for limit, dtype in ((most, np.int32), (min(arcs.indices.size for arcs in few) - 1, np.int64)):
+        monkeypatch.setattr(customization, "_MOST_ARCS", limit)
+        for expected, found in zip(few, customization.customize(*arrays, in_turn), strict=True):
+            assert found.indptr.dtype == dtype
+            for one, other in zip(expected, found, strict=True):
+                np.testing.assert_array_equal(one, other)
+
+
 @pytest.mark.parametrize("n_threads", [2, 5])
 def test_parts_of_a_hierarchy_do_not_change_it(
     helsinki: Network, monkeypatch: pytest.MonkeyPatch, n_threads: int

@@ -1,8 +1,9 @@
 """
 Prepared values as columns of a saved network.
 
-Each array is a column, and a tree in the header of the file says which arrays, numbers and further objects each value
-consists of. An object that occurs several times is written once, such as a topology and the labels that belong to it.
+Each array is a column, or two if it is nearly all zeros. A tree in the header of the file says which arrays, numbers
+and further objects each value consists of. An object that occurs several times is written once, such as a topology and
+the labels that belong to it.
 
 The tree has the version of prepared values and their form. If they differ, the values are not used: the package might
 compute different ones. Other changes of the package keep the values of a file.
