@@ -17,7 +17,16 @@ from tests.support.osm_files import osm_xml
 from tests.support.worlds import world
 from traveltime_lab.crs import LocalFrame
 from traveltime_lab.kernels.street import nearest, nearest_raster, raster_barriers
-from traveltime_lab.kernels.street.crossings import MOTORWAY, REACH_M, SHORE, WADE_M, barring, is_behind_water
+from traveltime_lab.kernels.street.crossings import (
+    MOTORWAY,
+    REACH_M,
+    SHORE,
+    WADE_M,
+    barring,
+    bars_square,
+    crosses_at,
+    is_behind_water,
+)
 from traveltime_lab.kernels.street.grid import Grid, build_grid
 from traveltime_lab.modes.snapping import Snapping
 from traveltime_lab.modes.transportation import Transportation
@@ -307,6 +316,67 @@ def test_rasters_beside_rivers_find_what_points_find(seed: int, step: float) -> 
     assert np.array_equal(on_raster.distance.ravel(), found.distance.astype(np.float32))
     assert np.array_equal(on_raster.position.ravel(), found.position.astype(np.float32))
     assert (found.segment != across.segment).any()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_nearest_streets_among_motorways_are_those_of_a_search_through_all(seed: int) -> None:
+    """Points next to one another, whose searches share what they find out about motorways, and points far away."""
+    rng = np.random.default_rng(seed)
+    n, x, y = 300, *rng.uniform(-700.0, 700.0, (2, 300))
+    dx, dy = rng.normal(0.0, 30.0, (2, n))
+    streets = build_grid(x, y, x + dx, y + dy, 90.0, np.ones(n, np.uint8), np.arange(n, dtype=np.int32))
+    # A motorway of short segments, and others that cross it.
+    at = np.linspace(-800.0, 800.0, 40)
+    bend = np.column_stack([at, 60.0 * np.sin(at / 150.0)])
+    motorways = np.concatenate([np.column_stack([bend[:-1], bend[1:]]), rng.uniform(-600.0, 600.0, (6, 4))])
+    limit, k = float(rng.choice([200.0, 1000.0])), 0.9
+    walls = barriers_of(river(40.0), motorways)
+    px, py = np.tile(np.arange(-90.0, 91.0, 15.0), 2), np.repeat([-20.0, 70.0], 13)
+    px, py = np.append(px, rng.uniform(-700.0, 700.0, 20)), np.append(py, rng.uniform(-700.0, 700.0, 20))
+    found, _ = nearest.nearest_segments(px, py, np.full(px.size, k), limit, streets, np.uint8(1), walls)
+    for i in range(px.size):
+        here = [nearest.place_on(px[i], py[i], k, *ends) for ends in streets.ends]
+        metres = np.sqrt([squared for _, squared in here])
+        along = zip(here, streets.ends, strict=True)
+        ends = [(x1 + t * (x2 - x1), y1 + t * (y2 - y1)) for (t, _), (x1, y1, x2, y2) in along]
+        best = np.inf
+        most = min(limit, metres.min() + nearest.DETOUR_M)
+        for with_motorways in (True, False):
+            bars = np.array([barring(px[i], py[i], *end, k, walls, with_motorways)[0] for end in ends])
+            best = metres[(bars == -1) & (metres <= most)].min(initial=np.inf)
+            if best < np.inf:
+                break
+        assert found.distance[i] == pytest.approx(best)
+
+
+@pytest.mark.slow
+@given(
+    coordinates, coordinates, coordinates, coordinates, coordinates, coordinates, st.sampled_from([0.5, 1.0]),
+    st.floats(0.2, 3.0), st.floats(-0.4, 0.4), st.sampled_from([1.0, 20.0, 45.0]),
+)  # fmt: skip
+def test_all_walks_to_a_square_behind_a_motorway_are_barred(ax, ay, bx, by, px, py, k, away, aside, half) -> None:
+    ends = [np.array([value]) for value in (ax, ay, bx, by)]
+    grid = build_grid(*ends, 60.0, np.array([MOTORWAY]))
+    mid_x, mid_y = (ax + bx) / 2 + aside * (bx - ax), (ay + by) / 2 + aside * (by - ay)
+    x, y = mid_x + away * (mid_x - px), mid_y + away * (mid_y - py)
+    is_behind = bars_square(px, py, k, ax, ay, bx, by, x, y, half + 0.001)
+    shares = np.linspace(-1.0, 1.0, 5)
+    barred = [crosses_at(px, py, x + a * half, y + b * half, k, grid, 0)[1] for a in shares for b in shares]
+    assert all(barred) or not is_behind
+    assert bars_square(px, py, k, bx, by, ax, ay, x, y, half + 0.001) == is_behind
+
+
+def test_a_square_far_behind_a_motorway_is_barred() -> None:
+    for turn in range(8):
+        c, s = np.cos(turn * np.pi / 4), np.sin(turn * np.pi / 4)
+        corners = [
+            (c * x - s * y, s * x + c * y) for x, y in ((30.0, -40.0), (30.0, 40.0), (200.0, 30.0), (200.0, 300.0))
+        ]
+        (ax, ay), (bx, by), behind, beside = corners
+        assert bars_square(0.0, 0.0, 1.0, ax, ay, bx, by, *behind, 45.0)
+        assert not bars_square(0.0, 0.0, 1.0, ax, ay, bx, by, *beside, 45.0)
+        # The motorway is 30 m away.
+        assert not bars_square(0.0, 0.0, 1.0, ax, ay, bx, by, c * 70.0, s * 70.0, 45.0)
 
 
 def assert_positions_on_edges(network: tl.Network, seed: int) -> None:

@@ -21,6 +21,12 @@ _SHARES = 16
 
 
 @kernel(forceinline=True)
+def _metres(x, y):
+    # The function hypot of libraries takes longer, because it guards against numbers that no walk has.
+    return np.sqrt(x * x + y * y)
+
+
+@kernel(forceinline=True)
 def crosses_at(px, py, qx, qy, k, barriers, i):
     """
     Return where a straight walk crosses a segment of a grid of barriers, and whether it bars the walk by itself.
@@ -57,8 +63,36 @@ def crosses_at(px, py, qx, qy, k, barriers, i):
     t = (bx * (y1 - py) - by * (x1 - px)) / turn
     if t < 0.0 or t > 1.0:
         return -1.0, False, turn
-    length = np.hypot(dx * k, dy)
+    length = _metres(dx * k, dy)
     return t, barriers.marks[i] == MOTORWAY and t * length < length - REACH_M, turn
+
+
+@kernel(forceinline=True)
+def bars_square(px, py, k, x1, y1, x2, y2, x, y, half):
+    """
+    Return whether a motorway bars all straight walks from a point to a square; False if it bars only some.
+
+    Parameters
+    ----------
+    px, py, k
+        As in `crosses_at`.
+    x1, y1, x2, y2 : float, m
+        Ends of a segment of the motorway.
+    x, y, half : float, m
+        Middle of the square and half of its side, wider than the square by more than rounding takes.
+
+    Notes
+    -----
+    The places behind the segment are between the two rays from the point through its ends, and more than `REACH_M`
+    beyond its line. Each is one side of a line, of which the corner is looked at that is the last to be on it.
+    """
+    ax, ay, bx, by = (x1 - px) * k, y1 - py, (x2 - px) * k, y2 - py
+    qx, qy, half_x, dx, dy = (x - px) * k, y - py, half * k, bx - ax, by - ay
+    sign = 1.0 if ax * by - ay * bx > 0.0 else -1.0
+    after_first = sign * (ax * qy - ay * qx) - (abs(ay) * half_x + abs(ax) * half)
+    before_last = sign * (qx * by - qy * bx) - (abs(by) * half_x + abs(bx) * half)
+    beyond = sign * (dy * (qx - ax) - dx * (qy - ay)) - (abs(dy) * half_x + abs(dx) * half)
+    return after_first > 0.0 and before_last > 0.0 and beyond > REACH_M * np.sqrt(dx * dx + dy * dy)
 
 
 @kernel(forceinline=True)
@@ -94,6 +128,19 @@ def is_surely_free(
     return is_free
 
 
+@kernel(forceinline=True)
+def _columns_of(px, py, qx, qy, row, cell):
+    """Return the first and last columns of cells that a straight walk passes in a row."""
+    dx, dy = qx - px, qy - py
+    xa, xb = px, qx
+    if dy != 0.0:
+        a = min(1.0, max(0.0, (row * cell - py) / dy))
+        b = min(1.0, max(0.0, ((row + 1) * cell - py) / dy))
+        xa, xb = px + a * dx, px + b * dx
+    # A micrometre wider against rounding.
+    return np.int64(np.floor((min(xa, xb) - 1e-6) / cell)), np.int64(np.floor((max(xa, xb) + 1e-6) / cell))
+
+
 @kernel
 def barring(px, py, qx, qy, k, barriers, with_motorways):
     """
@@ -121,36 +168,51 @@ def barring(px, py, qx, qy, k, barriers, with_motorways):
     there, some water must be crossed.
     """
     _, marks, _, cell, first_row, last_row, first_column, last_column, blocks, begin, rings, members = barriers
-    dx, dy = qx - px, qy - py
-    length = np.hypot(dx * k, dy)
+    length = _metres((qx - px) * k, qy - py)
     # Most walks are shorter than the distance to the nearest ring of cells with a barrier.
     if empty_metres(px, py, k, cell, first_row, last_row, first_column, last_column, blocks, rings) > length:
         return np.int64(-1), 0
-    wet, n_entered, n_crossed, crossed = 0.0, 0, 0, np.empty(0, np.int32)
+    has_shores = False
     low_y, high_y = min(py, qy), max(py, qy)
     for r in range(
         max(np.int64(np.floor(low_y / cell)), first_row), min(np.int64(np.floor(high_y / cell)), last_row) + 1
     ):
-        # The columns of this row that the walk passes, a micrometre wider against rounding.
-        xa, xb = px, qx
-        if high_y > low_y:
-            a = min(1.0, max(0.0, (r * cell - py) / dy))
-            b = min(1.0, max(0.0, ((r + 1) * cell - py) / dy))
-            xa, xb = px + a * dx, px + b * dx
-        first = max(np.int64(np.floor((min(xa, xb) - 1e-6) / cell)), first_column)
-        last = min(np.int64(np.floor((max(xa, xb) + 1e-6) / cell)), last_column)
-        for c in range(first, last + 1):
+        low, high = _columns_of(px, py, qx, qy, r, cell)
+        for c in range(max(low, first_column), min(high, last_column) + 1):
             here = cell_at(r - first_row, c - first_column, blocks)
             if here < 0:
                 continue
             for m in range(begin[here], begin[here + 1]):
                 i = np.int64(members[m])
-                t, is_bar, turn = crosses_at(px, py, qx, qy, k, barriers, i)
-                if t < 0.0:
-                    continue
-                if marks[i] == MOTORWAY:
-                    if with_motorways and is_bar:
-                        return i, 0
+                t, is_bar, _ = crosses_at(px, py, qx, qy, k, barriers, i)
+                if is_bar and with_motorways:
+                    return i, 0
+                has_shores |= t >= 0.0 and marks[i] != MOTORWAY
+    if not has_shores:
+        return np.int64(-1), 0
+    wet, n_entered = _way_in_water(px, py, qx, qy, k, barriers)
+    return np.int64(-2) if wet > WADE_M else np.int64(-1), n_entered
+
+
+@kernel
+def _way_in_water(px, py, qx, qy, k, barriers):
+    """Return the length of a straight walk in the water, as of `barring`, and the number of shores that it returns."""
+    _, marks, _, cell, first_row, last_row, first_column, last_column, blocks, begin, _, members = barriers
+    length = _metres((qx - px) * k, qy - py)
+    wet, n_entered, n_crossed, crossed = 0.0, 0, 0, np.empty(0, np.int32)
+    low_y, high_y = min(py, qy), max(py, qy)
+    for r in range(
+        max(np.int64(np.floor(low_y / cell)), first_row), min(np.int64(np.floor(high_y / cell)), last_row) + 1
+    ):
+        low, high = _columns_of(px, py, qx, qy, r, cell)
+        for c in range(max(low, first_column), min(high, last_column) + 1):
+            here = cell_at(r - first_row, c - first_column, blocks)
+            if here < 0:
+                continue
+            for m in range(begin[here], begin[here + 1]):
+                i = np.int64(members[m])
+                t, _, turn = crosses_at(px, py, qx, qy, k, barriers, i)
+                if t < 0.0 or marks[i] == MOTORWAY:
                     continue
                 # Segments are in several cells, but each crossing counts once.
                 is_known = False
@@ -171,7 +233,7 @@ def barring(px, py, qx, qy, k, barriers, with_motorways):
                 else:
                     wet -= (1.0 - t) * length
                     n_entered -= 1
-    return np.int64(-2) if wet > WADE_M else np.int64(-1), n_entered
+    return wet, n_entered
 
 
 @kernel

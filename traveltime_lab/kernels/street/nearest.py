@@ -14,7 +14,14 @@ import numpy as np
 from traveltime_lab.kernels.compiled import kernel
 from traveltime_lab.kernels.lanes import SEGMENTS, measure
 from traveltime_lab.kernels.prefetch import prefetch
-from traveltime_lab.kernels.street.crossings import barring, crosses_at, is_barred, is_behind_water, is_surely_free
+from traveltime_lab.kernels.street.crossings import (
+    barring,
+    bars_square,
+    crosses_at,
+    is_barred,
+    is_behind_water,
+    is_surely_free,
+)
 from traveltime_lab.kernels.street.grid import cell_at, empty_metres, empty_rings
 
 #: Streets are tied if their distances differ by no more than this; coordinates and lines are no more exact (assumed).
@@ -29,6 +36,9 @@ _ROOM = 512
 _CELLS_AHEAD, _NUMBERS_AHEAD, _ENDS_AHEAD = 24, 16, 8
 #: At least as many cells are remembered; a power of two.
 _HOMES = 32
+#: Directions for each of which the motorway is remembered that barred the last walk, eight times a number, and up to
+#: which distance between two points, in metres.
+_DIRECTIONS, _SAME_BARS_M = 64, 100.0
 _FINITE = np.finfo(np.float64).max
 
 
@@ -338,7 +348,11 @@ def nearest_unbarred(px, py, shrink, nearest_m, limit, grid, needed, barriers, r
     side = 2 * _KNOWN_CELLS + 1 if rectangles.x.size > 0 else 0
     nothing = _Shadows(0.0, 0.0, 0.0, 0.0, 1.0, 0, 0, np.empty((0, 0), np.uint8))
     shadows, state, last = nothing, np.empty((side, side), np.uint8), -1
+    bars = np.empty(_DIRECTIONS, np.int64)
     for i in range(n):
+        if i == 0 or abs(px[i] - px[i - 1]) + abs(py[i] - py[i - 1]) > _SAME_BARS_M:
+            for direction in range(_DIRECTIONS):
+                bars[direction] = -1
         at = of_point[i]
         if at >= 0 and at != last:
             x, y, last = rectangles.x[at], rectangles.y[at], at
@@ -351,15 +365,15 @@ def nearest_unbarred(px, py, shrink, nearest_m, limit, grid, needed, barriers, r
                 for column in range(side):
                     state[row, column] = _UNKNOWN
         known, x, y, k, d = shadows if at >= 0 else nothing, px[i], py[i], shrink[i], nearest_m[i]
-        s, t, d, is_by_motorway = _nearest_over_land(x, y, k, d, limit, grid, needed, barriers, known, True)
+        s, t, d, is_by_motorway = _nearest_over_land(x, y, k, d, limit, grid, needed, barriers, known, bars, True)
         if s < 0 and is_by_motorway:
-            s, t, d, _ = _nearest_over_land(x, y, k, nearest_m[i], limit, grid, needed, barriers, known, False)
+            s, t, d, _ = _nearest_over_land(x, y, k, nearest_m[i], limit, grid, needed, barriers, known, bars, False)
         segment[i], position[i], distance[i] = s, t, d
     return segment, position, distance
 
 
 @kernel
-def _nearest_over_land(px, py, k, nearest_m, limit, grid, needed, barriers, shadows, with_motorways):
+def _nearest_over_land(px, py, k, nearest_m, limit, grid, needed, barriers, shadows, bars, with_motorways):
     """
     Return the nearest segment of a point that a straight walk reaches without crossing a barrier.
 
@@ -371,6 +385,8 @@ def _nearest_over_land(px, py, k, nearest_m, limit, grid, needed, barriers, shad
         As in `nearest_segments`.
     shadows : _Shadows
         Shadows of a rectangle with the point, which is on land if there are cells in question.
+    bars : int64 array of shape (_DIRECTIONS,)
+        A motorway that may bar walks in each direction, -1 if none is known. Overwritten.
     with_motorways : bool
         Whether motorways are barriers.
 
@@ -379,21 +395,20 @@ def _nearest_over_land(px, py, k, nearest_m, limit, grid, needed, barriers, shad
     segment, position, distance
         As of `nearest_across_barriers`.
     is_by_motorway : bool
-        Whether a motorway barred a walk.
+        Whether a motorway barred a walk, or would bar one.
 
     Notes
     -----
     Rings of cells around the point are searched until the next ring is farther than the best segment, or `DETOUR_M`
     farther away than the nearest one. The motorways that barred the last walks are tried first, because neighbours are
-    likely to be barred by the same ones.
+    likely to be barred by the same ones. Most of them are so near that one segment of them bars all walks to a cell.
     """
     ends, marks, _, cell, first_row, last_row, first_column, last_column, blocks, begin, rings, members = grid
     column = np.int64(np.floor(px / cell))
     row = np.int64(np.floor(py / cell))
     inside = min(min(px - column * cell, (column + 1) * cell - px) * k, min(py - row * cell, (row + 1) * cell - py))
     narrow = min(1.0, k) * cell
-    known, n_known = np.empty(8, np.int64), 0
-    state = shadows.state
+    walls, state = barriers.ends, shadows.state
     best_segment, best_t, is_by_motorway = -1, 0.0, False
     # Squared distance up to which a segment is better.
     best = min(limit, nearest_m + DETOUR_M) ** 2
@@ -429,6 +444,13 @@ def _nearest_over_land(px, py, k, nearest_m, limit, grid, needed, barriers, shad
                         state[at_row, at_column] = _BEHIND_WATER if is_behind else _IN_SIGHT
                     if state[at_row, at_column] == _BEHIND_WATER:
                         continue
+                x, y, half = (c + 0.5) * cell, (r + 0.5) * cell, 0.5 * cell + 0.001
+                b = bars[_direction(x - px, y - py)] if with_motorways else -1
+                if b >= 0 and bars_square(
+                    px, py, k, walls[b, 0], walls[b, 1], walls[b, 2], walls[b, 3], x, y, half
+                ):  # fmt: skip
+                    is_by_motorway = True
+                    continue
                 for m in range(begin[here], begin[here + 1]):
                     i = members[m]
                     t, d2 = place_on(px, py, k, ends[i, 0], ends[i, 1], ends[i, 2], ends[i, 3])
@@ -439,19 +461,23 @@ def _nearest_over_land(px, py, k, nearest_m, limit, grid, needed, barriers, shad
                         continue
                     qx = ends[i, 0] + t * (ends[i, 2] - ends[i, 0])
                     qy = ends[i, 1] + t * (ends[i, 3] - ends[i, 1])
-                    is_free = True
-                    for j in range(n_known):
-                        if crosses_at(px, py, qx, qy, k, barriers, known[j])[1]:
-                            is_free = False
-                            known[0], known[j] = known[j], known[0]
-                            break
-                    if is_free:
+                    direction = _direction(qx - px, qy - py)
+                    by = bars[direction] if with_motorways else -1
+                    if by < 0 or not crosses_at(px, py, qx, qy, k, barriers, by)[1]:
                         by, _ = barring(px, py, qx, qy, k, barriers, with_motorways)
-                        if by >= 0:
-                            is_by_motorway = True
-                            n_known = min(n_known + 1, known.size)
-                            known[n_known - 1] = by
-                        if by == -1:
-                            best, best_segment, best_t = d2, i, t
+                    if by >= 0:
+                        is_by_motorway, bars[direction] = True, by
+                    if by == -1:
+                        best, best_segment, best_t = d2, i, t
         ring += 1
-    return best_segment, best_t, np.sqrt(best) if best_segment >= 0 else np.inf, is_by_motorway
+    metres = np.sqrt(best) if best_segment >= 0 else np.inf
+    return best_segment, best_t, metres, is_by_motorway
+
+
+@kernel(forceinline=True)
+def _direction(x, y):
+    """Return the number of a direction, 0 to `_DIRECTIONS` - 1."""
+    wide, high = abs(x), abs(y)
+    share = min(wide, high) / max(max(wide, high), 1e-9)
+    eighth = 4 * (x < 0.0) + 2 * (y < 0.0) + (wide < high)
+    return eighth * (_DIRECTIONS // 8) + min(np.int64(share * (_DIRECTIONS // 8)), _DIRECTIONS // 8 - 1)

@@ -11,14 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
+from traveltime_lab.kernels.street.crossings import is_barred, is_surely_free
 from traveltime_lab.kernels.street.grid import empty_metres
-from traveltime_lab.kernels.street.nearest import (
-    Nearest,
-    Rectangles,
-    barred_walks,
-    nearest_across_barriers,
-    nearest_unbarred,
-)
+from traveltime_lab.kernels.street.nearest import Rectangles, nearest_across_barriers, nearest_unbarred
 
 #: Longest side of the parts of a raster whose cells share a rectangle, see `Rectangles`, in metres.
 _SHARED_M = 64.0
@@ -68,15 +63,7 @@ def _barred_cells(centres, found, ends, barriers):
         -1 for cells in the water, because water bars walks from land only.
     """
     n_rows, n_columns = found.segment.shape
-    cells = np.flatnonzero(found.segment >= 0)
-    here = points_of(centres, cells, n_columns)
-    # Longer by what rounding to float32 may have taken.
-    metres = found.distance.reshape(-1)[cells].astype(np.float64) + 0.001
-    position = found.position.reshape(-1)[cells].astype(np.float64)
-    its = Nearest(found.segment.reshape(-1)[cells], position, metres, np.zeros(0, np.bool_))
-    barred = np.flatnonzero(barred_walks(*here, its, ends, barriers, True))
-    cells, here, its = cells[barred], [values[barred] for values in here], [values[barred] for values in its[:3]]
-    from_land = barred_walks(*here, Nearest(*its, np.zeros(0, np.bool_)), ends, barriers, False)
+    cells, from_land = _cells_with_barred_walk(centres, found, ends, barriers)
     side = _PART
     while side > 1 and side * centres.step > _SHARED_M:
         side //= 2
@@ -97,6 +84,52 @@ def _barred_cells(centres, found, ends, barriers):
         half_y=(bottom - top) * 0.5 * centres.step,
         shrink=np.minimum.reduceat(centres.shrink, np.arange(0, n_rows, side))[top // side],
     )
+
+
+@kernel
+def _cells_with_barred_walk(centres, found, ends, barriers):
+    """
+    Return the cells from which the walk to the nearest segment is barred, and which of these by water from land.
+
+    Returns
+    -------
+    cells : int64 array of shape (n,)
+        ``row * n_columns + column``, ascending.
+    from_land : bool array of shape (n,)
+    """
+    first_x, first_y, step, shrink = centres
+    walls, _, _, cell, first_row, last_row, first_column, last_column, blocks, begin, rings, members = barriers
+    segment, position, distance, _ = found
+    n_rows, n_columns = segment.shape
+    barred, n = np.empty(n_rows * n_columns, np.int64), 0
+    for row in range(n_rows):
+        y, k, free_m = first_y + row * step, shrink[row], -np.inf
+        for column in range(n_columns):
+            s, t = np.int64(segment[row, column]), np.float64(position[row, column])
+            # Longer by what rounding to float32 may have taken.
+            metres = np.float64(distance[row, column]) + 0.001
+            # Where nothing is near a cell, nothing is as near to its neighbour, less the way there.
+            free_m -= step * k
+            if s < 0 or metres < free_m:
+                continue
+            x = first_x + column * step
+            free_m = empty_metres(x, y, k, cell, first_row, last_row, first_column, last_column, blocks, rings)
+            if metres < free_m:
+                continue
+            qx, qy = ends[s, 0] + t * (ends[s, 2] - ends[s, 0]), ends[s, 1] + t * (ends[s, 3] - ends[s, 1])
+            is_free = is_surely_free(
+                x, y, qx, qy, walls, cell, first_row, last_row, first_column, last_column, blocks, begin, members
+            )
+            if not is_free and is_barred(x, y, qx, qy, k, barriers, True):
+                barred[n] = row * n_columns + column
+                n += 1
+    cells, from_land = np.empty(n, np.int64), np.empty(n, np.bool_)
+    for i in range(n):
+        row, column = barred[i] // n_columns, barred[i] % n_columns
+        s, t, x, y = segment[row, column], position[row, column], first_x + column * step, first_y + row * step
+        qx, qy = ends[s, 0] + t * (ends[s, 2] - ends[s, 0]), ends[s, 1] + t * (ends[s, 3] - ends[s, 1])
+        cells[i], from_land[i] = barred[i], is_barred(x, y, qx, qy, shrink[row], barriers, False)
+    return cells, from_land
 
 
 def reaches_of_blocks(px, py, shrink, half_m, more_m, limit, grid, needed, barriers):
