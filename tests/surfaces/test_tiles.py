@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import traveltime_lab as tl
+from traveltime_lab.kernels.unreached import NEVER
 from traveltime_lab.runtime.interrupts import interruptible
 from traveltime_lab.runtime.memo import Derived
 from traveltime_lab.search.area_shapes import distance_query
@@ -184,6 +185,25 @@ def fields(network, mode, options, is_arrival, n):
         yield query, query.field_from(query.snap_at(*here, is_origin=not is_arrival), 900.0)
 
 
+def bounds_at(bounds, edge, metres):
+    """Return the least and the greatest value of cells on some edges, over the fastest journeys to their ends."""
+    rows, rides, on_foot = bounds.rows[edge], bounds.rides, metres.astype(np.float64) * bounds.per_metre
+    least = rows[..., ::2].min(axis=-1) + on_foot
+    most = (rows[..., ::2] + rows[..., 1::2]).min(axis=-1) + on_foot
+    most[most > bounds.most] = np.inf
+    if not len(rides.starts):
+        return least, most
+    starts, off_ms = rides.starts[rides.row_of[edge]].astype(np.float64), 1000.0 * metres * rides.per_metre
+    low_ms, high_ms = starts[..., [0, 3, 4]].min(axis=-1) + off_ms, np.full(edge.shape, np.inf)
+    for time, walk, along in (np.moveaxis(starts[..., first : first + 3], -1, 0) for first in (0, 4)):
+        is_near = (walk + along + off_ms <= rides.budget_ms) & (time < NEVER)
+        high_ms[is_near] = np.minimum(high_ms, time + along + off_ms)[is_near]
+    is_reached = rides.row_of[edge] >= 0
+    least[is_reached] = np.minimum(least, low_ms / 1000.0)[is_reached]
+    most[is_reached] = np.minimum(most, high_ms / 1000.0)[is_reached]
+    return least, most
+
+
 @WAYS
 @pytest.mark.parametrize("is_arrival", [False, True])
 def test_values_of_cells_are_within_the_bounds_of_their_edges(helsinki, porto_alegre, mode, options, is_arrival):
@@ -193,8 +213,8 @@ def test_values_of_cells_are_within_the_bounds_of_their_edges(helsinki, porto_al
         how, snapping = query.egress_transportation, query.snapping
         rules = {"limit": 900.0, "per_metre": raster._per_metre(field, snapping), "buffer_m": buffer_m}
         reading = field.cell_readers(network.streets, how, **rules)
-        rows, own, per_metre, near_m = reading.bounds()
-        least, most = rows[:, ::2].min(axis=1), (rows[:, ::2] + rows[:, 1::2]).min(axis=1)
+        bounds = reading.bounds()
+        is_own = np.isin(np.arange(len(bounds.rows)), bounds.own_edge)
         cache = tiles.tile_cache(network.streets, how, snapping, cell_m, buffer_m, needed=reading.readers[0].needed)
         west, south, east, north = reading.box
         middle = int((south + north) / 2 / cell_m // TILE), int((west + east) / 2 / cell_m // TILE)
@@ -203,13 +223,14 @@ def test_values_of_cells_are_within_the_bounds_of_their_edges(helsinki, porto_al
             values = np.empty(tile.edge.shape, np.float32)
             for reader in reading.readers:
                 reader.read(tile, tiles.whole_window(), values)
-            low, high = least[tile.edge], most[tile.edge] + tile.distance * per_metre
-            np.minimum.at(low.reshape(-1), tile.tied_cell, least[tile.tied_edge])
-            np.maximum.at(high.reshape(-1), tile.tied_cell, most[tile.tied_edge] + tile.tied_distance * per_metre)
-            is_bounded = (tile.edge >= 0) & (tile.distance <= buffer_m) & ~tile.has(np.isin(np.arange(len(rows)), own))
+            low, high = bounds_at(bounds, tile.edge, tile.distance)
+            least, most = bounds_at(bounds, tile.tied_edge, tile.tied_distance)
+            np.minimum.at(low.reshape(-1), tile.tied_cell, least)
+            np.maximum.at(high.reshape(-1), tile.tied_cell, most)
+            is_bounded = (tile.edge >= 0) & (tile.distance <= buffer_m) & ~tile.has(is_own)
             assert (values >= low - 0.01)[is_bounded].all()
             # Times beyond the limit may be missing.
-            is_within = is_bounded & (high <= 900.0) & (tile.distance <= near_m)
+            is_within = is_bounded & (high <= 900.0)
             assert (values <= high + 0.01)[is_within].all()
             n_bounded += np.count_nonzero(is_within)
     assert n_bounded > 1000

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from traveltime_lab._arrays import AnyArray, BoolArray, Float32Array, FloatArray, Int32Array, Int64Array
+from traveltime_lab.kernels.raster.blocks import RideBounds
 from traveltime_lab.kernels.raster.surface import (
     EdgeBoxes,
     Origin,
@@ -23,6 +24,8 @@ from traveltime_lab.kernels.raster.surface import (
     gather,
     gather_lengths,
 )
+from traveltime_lab.kernels.raster.transit_surface import Rides
+from traveltime_lab.kernels.records import Ports, StopLinks
 from traveltime_lab.modes.transportation import Transportation
 from traveltime_lab.runtime.memo import Derived
 from traveltime_lab.streets import labels as label_parts
@@ -32,6 +35,10 @@ from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.streets.snapping import CAN_ARRIVE, CAN_LEAVE
 from traveltime_lab.surfaces.tiles import Tile, cells_of_blocks
 
+_NO_NUMBERS, _NO_KEYS = np.empty(0, np.int32), np.empty(0, np.int64)
+#: What times by transit are read from where there are none.
+NO_STOPS = Rides(Ports(_NO_KEYS, _NO_NUMBERS, _NO_KEYS), StopLinks(_NO_KEYS, _NO_NUMBERS, _NO_NUMBERS), _NO_NUMBERS)
+NO_RIDES = RideBounds(_NO_NUMBERS, np.empty((0, 8), np.int32), 0.0, 0.0, False, NO_STOPS)
 EDGE_BOXES = Derived[None, EdgeBoxes]("boxes of edges")
 
 
@@ -74,6 +81,12 @@ def of_windows(read: Callable[[Tile, Any], None]) -> Callable[[Tile, Window, Any
     return read_window
 
 
+def all_cells(tile: Tile) -> Window:
+    """Return the window of all cells of a tile or of a part of one, in an array of their shape."""
+    n_rows, n_columns = tile.edge.shape
+    return Window(0, 0, n_rows, n_columns, 0, 0, np.ones((n_rows, 1), np.bool_))
+
+
 def read_cells(window: Window) -> BoolArray:
     """Return which cells of a window are in its blocks."""
     if window.blocks.all():
@@ -95,19 +108,25 @@ class EdgeBounds(NamedTuple):
     ----------
     rows : float32 array of shape (n_edges, 4)
         The least value of an edge is that of its first and third number, the greatest one the lesser sum of the first
-        two and the last two. To the greatest one a cell adds its way to the edge.
+        two and the last two. To both a cell adds its way to the edge.
     own_edge : int32 array of shape (n,)
         Edges of which these bounds are not true.
     per_metre : float
         Value of one metre between a cell and its edge.
     buffer_m : float
-        Cells farther from their edge have no value, or one without a greatest value.
+        Cells farther from their edge have no value.
+    most : float
+        Greater values of `rows` and the way to the edge do not count.
+    rides : RideBounds
+        Other values, of which the lesser ones count.
     """
 
     rows: Float32Array
     own_edge: Int32Array
     per_metre: float
     buffer_m: float
+    most: float = np.inf
+    rides: RideBounds = NO_RIDES
 
 
 def bounded_rows(least: FloatArray | Float32Array, most: FloatArray | Float32Array) -> Float32Array:

@@ -352,7 +352,9 @@ def edges_of_blocks(tile: Tile, side: int) -> BlockEdges:
     pairs = unique_values(np.concatenate([pairs, block[tile.tied_cell] << 32 | tile.tied_edge]))
     n_edges = np.bincount(pairs >> 32, minlength=n_rows * n_columns).astype(np.int32)
     metres = np.where(tile.edge >= 0, tile.distance, np.float32(np.inf)).reshape(n_rows, side, n_columns, side)
-    return BlockEdges(n_edges, (pairs & 0xFFFFFFFF).astype(np.int32), metres.max(axis=(1, 3)).ravel())
+    nearest_m = metres.min(axis=(1, 3)).ravel()
+    np.minimum.at(nearest_m, block[tile.tied_cell], tile.tied_distance)
+    return BlockEdges(n_edges, (pairs & 0xFFFFFFFF).astype(np.int32), nearest_m, metres.max(axis=(1, 3)).ravel())
 
 
 def _known(tile: Tile | None) -> BoolArray:

@@ -61,23 +61,6 @@ class EgressOnFoot:
         assert self.rows.edges is not None
         return self.rows.edges
 
-    def bounds_ms(self, budget_ms: float) -> tuple[Int32Array, Int32Array]:
-        """
-        Return bounds of the travel times along each edge.
-
-        Parameters
-        ----------
-        budget_ms : float
-            Longest walk from a stop that counts for every cell of an edge, its way to the edge left out.
-
-        Returns
-        -------
-        least, most : int32 arrays of shape (n_rows,), ms
-            `NEVER` where the edge is not reached at all, or some of its cells may not be.
-        """
-        first, first_walk, along, at_stop, last, last_walk, back, _ = self.starts.T
-        return _least_of(first, last, at_stop), _most_of(first, last, first_walk, last_walk, along, back, budget_ms)
-
 
 @dataclass(frozen=True)
 class EgressByDeparture:
@@ -100,34 +83,36 @@ class EgressByDeparture:
     starts: Int32Array
     along: Int32Array
 
-    def bounds_ms(self, budget_ms: float, rank: int) -> tuple[Int32Array, Int32Array]:
-        """Return bounds of the travel times of one rank along each edge; see `EgressOnFoot.bounds_ms`."""
+    def bounds_ms(self, budget_ms: float, rank: int) -> Int32Array:
+        """
+        Return bounds of the travel times of one rank along each edge.
+
+        Parameters
+        ----------
+        budget_ms : float
+            Longest walk from a stop that counts for every cell of an edge, its way to the edge left out.
+        rank : int
+
+        Returns
+        -------
+        int32 array of shape (n_rows, 8), ms
+            In the form of `EgressOnFoot.starts`: the least time as that at a stop, the greatest as that at the start
+            of an edge without length, after a walk of `budget_ms`, `NEVER` if a walk may be longer.
+        """
         n_rows, _, n_departures = self.starts.shape
-        least, most = np.empty(n_rows, np.int32), np.empty(n_rows, np.int32)
+        bounds = np.zeros((n_rows, 8), np.int32)
+        bounds[:, 1], bounds[:, 4] = max(0, int(np.floor(budget_ms))), NEVER
         n_together = max(1, _TOGETHER // n_departures)
         for part in (slice(at, at + n_together) for at in range(0, n_rows, n_together)):
             first, first_walk, last, last_walk, at_stop = self.starts[part].swapaxes(0, 1)
             along, back = self.along[part].T[:, :, None]
             # Not the one of that rank: one of two tied edges may be faster for some departures, the other for others.
-            least[part] = _least_of(first, last, at_stop).min(axis=1)
-            of_each = _most_of(first, last, first_walk, last_walk, along, back, budget_ms)
-            most[part] = np.partition(of_each, rank, axis=1)[:, rank]
-        return least, most
-
-
-def _least_of(first: Int32Array, last: Int32Array, at_stop: Int32Array) -> Int32Array:
-    """Return the least travel time to a cell of an edge, from those to its ends and at its stops."""
-    return np.minimum(np.minimum(first, last), at_stop)
-
-
-def _most_of(
-    first: Int32Array, last: Int32Array, first_walk: Int32Array, last_walk: Int32Array, along: Int32Array,
-    back: Int32Array, budget_ms: float,
-) -> Int32Array:  # fmt: skip
-    """Return the greatest travel time to a cell of an edge over an end from which all are within a budget."""
-    never = np.int32(NEVER)
-    by_first = np.where(first_walk + along <= budget_ms, first + along, never)
-    return np.minimum(never, np.minimum(by_first, np.where(last_walk + back <= budget_ms, last + back, never)))
+            bounds[part, 3] = np.minimum(np.minimum(first, last), at_stop).min(axis=1)
+            by_first = np.where(first_walk + along <= budget_ms, first + along, NEVER)
+            by_last = np.where(last_walk + back <= budget_ms, last + back, NEVER)
+            of_each = np.minimum(np.minimum(by_first, by_last), NEVER).astype(np.int32)
+            bounds[part, 0] = np.partition(of_each, rank, axis=1)[:, rank]
+        return bounds
 
 
 def road_rows(starts: Int32Array) -> Float32Array:

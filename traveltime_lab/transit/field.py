@@ -13,6 +13,7 @@ import numpy as np
 
 from traveltime_lab._arrays import Float32Array, FloatArray, Int32Array, Int64Array
 from traveltime_lab.kernels.raster import transit_edges, transit_surface
+from traveltime_lab.kernels.raster.blocks import RideBounds
 from traveltime_lab.kernels.raster.surface import Window
 from traveltime_lab.kernels.street import reading
 from traveltime_lab.kernels.transit import drives
@@ -29,13 +30,14 @@ from traveltime_lab.streets.graph import RoadGraph
 from traveltime_lab.streets.layer import StreetLayer
 from traveltime_lab.streets.snapping import Snaps
 from traveltime_lab.surfaces.field import (
+    NO_STOPS,
     CellReader,
     CellReading,
     EdgeBounds,
     Field,
     RoadValues,
     StreetField,
-    bounded_rows,
+    all_cells,
     edge_boxes,
     joined_box,
     label_rows,
@@ -161,7 +163,7 @@ class TransitField:
             readers = [reader._replace(read=self._up_to_direct(reader.read)) for reader in readers]
         needed = needed_of_cells(is_backward=self.is_backward)
         lower = self._gatherer(of_rides, buffer_m)
-        readers.append(CellReader(self.transportation, needed, of_windows(lower)))
+        readers.append(CellReader(self.transportation, needed, lower))
 
         def reached() -> tuple[Int32Array, FloatArray]:
             (on_foot, walk_s), (edges, least_s) = walked(), self._reached(streets, limit)
@@ -169,39 +171,30 @@ class TransitField:
 
         def joined() -> EdgeBounds:
             assert bounds is not None
-            walks, near_m = bounds(), min(buffer_m, _NEAR_M)
-            longest = self.direct_s - of_walks * near_m, self.budget_ms - 1000.0 * of_rides * near_m
-            return EdgeBounds(self._bounds(walks.rows, *longest), walks.own_edge, max(of_walks, of_rides), near_m)
+            return bounds()._replace(most=float(self.direct_s), rides=self._ride_bounds(of_rides, buffer_m))
 
         has_bounds = bounds is not None and isinstance(self.quickest, EgressOnFoot)
         return CellReading(
             readers, joined_box([box, self._box(streets, limit)]), reached, joined if has_bounds else None
         )
 
-    def _bounds(self, walks: Float32Array, direct_s: float, budget_ms: float) -> Float32Array:
-        """
-        Return the rows of `EdgeBounds` of walking all the way, or of transit.
-
-        Parameters
-        ----------
-        walks : float32 array of shape (n_edges, 4), s
-            The rows of walking all the way.
-        direct_s, budget_ms : float
-            Longest walks, all the way and from a stop, that count for every cell, its way to the edge left out.
-        """
-        least, most = np.minimum(walks[:, 0], walks[:, 2]), (walks[:, ::2] + walks[:, 1::2]).min(axis=1)
-        most[most > direct_s] = np.inf
+    def _ride_bounds(self, per_metre: float, buffer_m: float) -> RideBounds:
+        """Return bounds of the travel times by transit of cells, which are at most `buffer_m` from their street."""
         rides = self.quickest if isinstance(self.departures, tuple) else self.departures
         if isinstance(rides, EgressByDeparture):
-            of_edges = rides.bounds_ms(budget_ms, nearest_rank(self.percent, rides.stop_ms.shape[1]))
+            near_ms = 1000.0 * per_metre * min(buffer_m, _NEAR_M)
+            rank = nearest_rank(self.percent, rides.stop_ms.shape[1])
+            starts, stops = rides.bounds_ms(self.budget_ms - near_ms, rank), NO_STOPS
         else:
             assert isinstance(rides, EgressOnFoot)
-            of_edges = rides.bounds_ms(budget_ms)
-        edges = rides.rows.edges
-        assert edges is not None
-        for bound, ms in zip((least, most), of_edges, strict=True):
-            bound[edges] = np.minimum(bound[edges], np.where(ms < NEVER, ms / 1000.0, np.inf))
-        return bounded_rows(least, most)
+            starts, stops = rides.starts, self._rides(rides.stop_ms)
+        return RideBounds(rides.rows.values, starts, per_metre, float(self.budget_ms), self.is_backward, stops)
+
+    def _rides(self, stop_ms: Int32Array) -> transit_surface.Rides:
+        """Return how places are reached from stops, or stops from places, given the travel times at the stops."""
+        assert self.around is not None
+        ports = self.graph.exit_ports() if self.is_backward else self.graph.entry_ports()
+        return transit_surface.Rides(ports, self.around.by_state, stop_ms)
 
     def _up_to_direct(self, read: Callable[[Tile, Window, Any], None]) -> Callable[[Tile, Window, Any], None]:
         """Return a function that sets the values of cells as another does, without walks that take too long."""
@@ -261,27 +254,26 @@ class TransitField:
         labels: Int64Array = reading.field_of_edges(least, self.graph.exit_ports())
         return label_rows(streets, self.graph, labels, limit, self.direct.positions.edge, is_backward=self.is_backward)
 
-    def _gatherer(self, per_metre: float, buffer_m: float) -> Callable[[Tile, Any], None]:
-        """Return a function that lowers the values of the cells of a tile."""
+    def _gatherer(self, per_metre: float, buffer_m: float) -> Callable[[Tile, Window, Any], None]:
+        """Return a function that lowers the values of cells; see `CellReader.read`."""
         directed, budget_ms, on_edges = self.graph.directed, self.budget_ms, self._on_edges
         ports = self.graph.exit_ports() if self.is_backward else self.graph.entry_ports()
         departures = self.departures
 
-        def lower_one(rides: EgressOnFoot | AccessByVehicle, tile: Tile, values: Any) -> None:
-            cells = tile.cells(per_metre, buffer_m)
-            if isinstance(rides, AccessByVehicle):
-                transit_surface.gather_drives(
-                    cells, directed, budget_ms, ports, rides.labels, rides.stop_ms, on_edges, values
-                )
-                return
+        def lower_by_rides(rides: EgressOnFoot, tile: Tile, window: Window, values: Any) -> None:
             transit_surface.gather_rides(
-                cells, rides.rows.values, rides.starts, directed, self.is_backward, budget_ms, self.limit_ms,
-                walked_from(rides.stop_ms), on_edges, values,
+                tile.cells(per_metre, buffer_m), window, rides.rows.values, rides.starts, directed, self.is_backward,
+                budget_ms, self.limit_ms, self._rides(rides.stop_ms), on_edges, values,
             )  # fmt: skip
 
-        def walked_from(stop_ms: Int32Array) -> transit_surface.Rides:
-            assert self.around is not None
-            return transit_surface.Rides(ports, self.around.by_state, stop_ms)
+        def lower_one(rides: EgressOnFoot | AccessByVehicle, tile: Tile, values: Any) -> None:
+            if isinstance(rides, EgressOnFoot):
+                lower_by_rides(rides, tile, all_cells(tile), values)
+                return
+            cells = tile.cells(per_metre, buffer_m)
+            transit_surface.gather_drives(
+                cells, directed, budget_ms, ports, rides.labels, rides.stop_ms, on_edges, values
+            )
 
         def lower(tile: Tile, values: Any) -> None:
             if isinstance(departures, tuple) and not departures:
@@ -297,7 +289,7 @@ class TransitField:
                 at_rank = values[depends][None]
                 transit_surface.gather_departures(
                     cells.cells(per_metre, buffer_m), departures.rows.values, departures.starts, directed,
-                    self.is_backward, budget_ms, self.limit_ms, walked_from(departures.stop_ms), on_edges, rank,
+                    self.is_backward, budget_ms, self.limit_ms, self._rides(departures.stop_ms), on_edges, rank,
                     at_rank,
                 )  # fmt: skip
                 values[depends] = at_rank[0]
@@ -308,7 +300,9 @@ class TransitField:
             rank = nearest_rank(self.percent, len(departures))
             values[depends] = np.partition(np.ascontiguousarray(of_each.T), rank, axis=1)[:, rank]
 
-        return lower
+        if isinstance(self.quickest, EgressOnFoot) and isinstance(departures, tuple):
+            return functools.partial(lower_by_rides, self.quickest)
+        return of_windows(lower)
 
 
 def transit_field(

@@ -18,13 +18,14 @@ import numpy as np
 
 from traveltime_lab._arrays import BoolArray, Int32Array, unique_values
 from traveltime_lab.kernels.raster import over_days
+from traveltime_lab.kernels.raster.surface import Window
 from traveltime_lab.kernels.transit.range_raptor import nearest_rank
 from traveltime_lab.kernels.unreached import NEVER
 from traveltime_lab.rounding import most_ms, most_s
 from traveltime_lab.runtime.interrupts import checkpoint
 from traveltime_lab.runtime.threads import side_by_side
 from traveltime_lab.streets.snapping import Snaps
-from traveltime_lab.surfaces.field import CellReading
+from traveltime_lab.surfaces.field import CellReading, all_cells, of_windows
 from traveltime_lab.surfaces.tiles import Tile
 from traveltime_lab.transit.field import TransitField, transit_field, with_boarding
 from traveltime_lab.transit.layer import TransitLayer
@@ -175,8 +176,8 @@ class DaysField(TransitField):
         # The bounds of the best departure are not those of the statistic.
         return super().cell_readers(*arguments, **keywords)._replace(bounds=None)
 
-    def _gatherer(self, per_metre: float, buffer_m: float) -> Callable[[Tile, Any], None]:
-        """Return a function that sets the values of the cells of a tile, which have walks all the way."""
+    def _gatherer(self, per_metre: float, buffer_m: float) -> Callable[[Tile, Window, Any], None]:
+        """Return a function that sets the values of cells, which have walks all the way; see `CellReader.read`."""
         lower = super()._gatherer(per_metre, buffer_m)
         assert self.around is not None
         ports = self.graph.exit_ports() if self.is_backward else self.graph.entry_ports()
@@ -190,7 +191,7 @@ class DaysField(TransitField):
         def set_values(tile: Tile, values: Any) -> None:
             # For most cells the departure makes no difference: walking is faster, or no departure reaches them.
             least = values.copy()
-            lower(tile, least)
+            lower(tile, all_cells(tile), least)
             depends = least < values
             cells = np.flatnonzero(depends)
             walks = values.reshape(-1)[cells]
@@ -208,7 +209,7 @@ class DaysField(TransitField):
                 )
                 values.reshape(-1)[some] = of_some[0]
 
-        return set_values
+        return of_windows(set_values)
 
 
 def days_field(query: TransitQuery, snaps: Snaps, times: over_days.StopTimes, within_s: int) -> DaysField:

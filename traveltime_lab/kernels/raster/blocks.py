@@ -1,8 +1,8 @@
 """
 Find the blocks of a raster whose cells are all far from every limit, without reading the cells.
 
-The value of a cell is at least the least value on its edges, and at most the greatest one and the way between the cell
-and its edge. A block has far fewer edges than cells.
+The value of a cell is at least the least value on its edges, and at most the greatest one, each with the way between
+the cell and its edge. A block has far fewer edges than cells.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from traveltime_lab.kernels.compiled import kernel
+from traveltime_lab.kernels.raster.transit_surface import Rides, time_over_all
+from traveltime_lab.kernels.unreached import NEVER
 
 
 class BlockEdges(NamedTuple):
@@ -19,11 +21,25 @@ class BlockEdges(NamedTuple):
 
     n_edges: np.ndarray  # int32 (n_blocks,), number of edges of each block
     edge: np.ndarray  # int32 (n,), edges of the blocks one after another, each edge of a block once
+    nearest_m: np.ndarray  # float32 (n_blocks,), least distance of a cell from an edge, inf if no cell has one
     farthest_m: np.ndarray  # float32 (n_blocks,), largest distance of a cell from its edge, inf if a cell has no edge
 
 
+class RideBounds(NamedTuple):
+    """Travel times by transit and a walk; see `traveltime_lab.kernels.raster.transit_surface.gather_rides`."""
+
+    row_of: np.ndarray  # int32 (n_edges,), row of `starts` of each edge, -1 if not reached; empty without transit
+    starts: np.ndarray  # int32 (n_rows, 8), ms
+    per_metre: float  # value of one metre between a cell and its edge, s
+    budget_ms: float  # longest walk, from the stop to the cell
+    is_backward: bool
+    rides: Rides  # without stops if `starts` are bounds of several departures
+
+
 @kernel
-def settle_blocks(corners, blocks, rows, own_edge, per_metre, buffer_m, levels, step, side, values, is_read):
+def settle_blocks(
+    corners, blocks, rows, own_edge, per_metre, buffer_m, most_on_foot, rides, levels, step, side, values, is_read
+):
     """
     Fill the blocks whose values are all far from every limit, with a value on the same side of each.
 
@@ -39,7 +55,11 @@ def settle_blocks(corners, blocks, rows, own_edge, per_metre, buffer_m, levels, 
     own_edge : int32 array of shape (n,)
         Edges of the origin. Blocks with some of them are not filled.
     per_metre, buffer_m : float
-        As in `Cells`, or as in `EdgeBounds`.
+        As in `Cells`.
+    most_on_foot : float
+        Values of `rows` and the way to the cell that are greater do not count.
+    rides : RideBounds
+        Other values, of which the lesser ones count.
     levels : float32 array of shape (n_levels,)
         The limits.
     step : float32
@@ -53,32 +73,61 @@ def settle_blocks(corners, blocks, rows, own_edge, per_metre, buffer_m, levels, 
 
     Notes
     -----
-    A value is computed from the same numbers in the same way as in `gather`, and each operation keeps an order of its
-    operands, so that the bounds hold to the last bit.
+    A value is computed from the same numbers in the same way as in `gather` and `gather_rides`, and each operation
+    keeps an order of its operands, so that the bounds hold to the last bit. A walk over one end of an edge that is
+    within the budget for the farthest place of all cells is within it for each.
     """
     first_own, last_own = np.int32(np.iinfo(np.int32).max), np.int32(-1)
     for e in own_edge:
         first_own, last_own = min(first_own, e), max(last_own, e)
-    n_edges, edge, farthest_m = blocks
+    n_edges, edge, nearest_m, farthest_m = blocks
+    row_of, starts, ride_per_metre, budget_ms, is_backward, (ports, around, stop_ms) = rides
+    has_rides, has_stops = row_of.size > 0, stop_ms.size > 0
     block, last = 0, 0
     for tile in range(is_read.shape[0]):
         for i in range(is_read.shape[1]):
             for j in range(is_read.shape[2]):
                 first, last = last, last + n_edges[block]
-                metres = farthest_m[block]
+                near, far = nearest_m[block], farthest_m[block]
                 block += 1
                 if not is_read[tile, i, j]:
                     continue
-                least, most, is_near = np.float32(np.inf), np.float32(-np.inf), False
-                for k in range(first, last):
-                    e = edge[k]
-                    least = min(least, min(rows[e, 0], rows[e, 2]))
-                    most = max(most, min(rows[e, 0] + rows[e, 1], rows[e, 2] + rows[e, 3]))
-                    is_near |= first_own <= e <= last_own
-                # Cells without an edge, or too far from it, have no value, or none that is known.
-                most = np.float32(np.float64(most) + metres * per_metre if metres <= buffer_m else np.inf)
-                for level in levels:
-                    is_near |= not (most - level <= -step or least - level >= step)
+                off_ms, far_off_ms = 1000.0 * ride_per_metre * near, 1000.0 * ride_per_metre * far
+                # If the fastest journey walks too far, others may not: they are only looked at where that matters.
+                for attempt in range(2 if has_stops else 1):
+                    least, most, is_near = np.float32(np.inf), np.float32(-np.inf), False
+                    # Cells too far from their edge have no value, and nothing is known of cells without an edge.
+                    for k in range(first, last if near <= buffer_m else first):
+                        e = edge[k]
+                        is_near |= first_own <= e <= last_own
+                        low = np.float64(min(rows[e, 0], rows[e, 2]))
+                        least = min(least, np.float32(low + near * per_metre))
+                        high = np.float64(min(rows[e, 0] + rows[e, 1], rows[e, 2] + rows[e, 3]))
+                        of_edge = np.float32(high + far * per_metre)
+                        of_edge = of_edge if of_edge <= most_on_foot else np.float32(np.inf)
+                        row = row_of[e] if has_rides else -1
+                        if row >= 0:
+                            low_ms, high_ms = starts[row, 3] + off_ms, np.inf
+                            for end in range(2):
+                                d = 2 * np.int64(e) + (1 - end if is_backward else end)
+                                time, walk = np.float64(starts[row, 4 * end]), np.float64(starts[row, 4 * end + 1])
+                                along = starts[row, 4 * end + 2] + far_off_ms
+                                shortest, longest = time + off_ms, time + along
+                                if walk + off_ms > budget_ms and attempt == 1 and time < NEVER:
+                                    shortest = time_over_all(d, off_ms, budget_ms, ports, around, stop_ms)
+                                if walk + along > budget_ms:
+                                    longest = np.inf
+                                    if attempt == 1 and time < NEVER:
+                                        longest = time_over_all(d, along, budget_ms, ports, around, stop_ms)
+                                low_ms, high_ms = min(low_ms, shortest), min(high_ms, longest)
+                            of_edge = min(of_edge, np.float32(high_ms / 1000.0))
+                            least = min(least, np.float32(low_ms / 1000.0))
+                        most = max(most, of_edge)
+                    most = most if far <= buffer_m else np.float32(np.inf)
+                    for level in levels:
+                        is_near |= not (most - level <= -step or least - level >= step)
+                    if not is_near:
+                        break
                 if is_near:
                     continue
                 is_read[tile, i, j] = False
