@@ -88,9 +88,13 @@ def test_filled_blocks_are_on_the_side_of_their_values(seed: int) -> None:
     is_asked = rng.random((1, N, N)) < 0.9
     true, is_read = np.empty(SHAPE, np.float32), is_asked.copy()
     gather(cells, Window(0, 0, *SHAPE, 0, 0, np.ones((N, N), np.bool_)), rows, origin, true)
+    most_on_foot = float(rng.choice([150.0, np.inf]))
+    true[true > most_on_foot] = np.inf
     # The tile begins outside of the array.
     values, corner = np.full((SHAPE[0] - 1, SHAPE[1] + 1), np.nan, np.float32), np.array([[-1, 1]])
-    settle_blocks(corner, blocks, rows, own, PER_METRE, BUFFER_M, np.inf, NO_RIDES, levels, step, SIDE, values, is_read)
+    settle_blocks(
+        corner, blocks, rows, own, PER_METRE, BUFFER_M, most_on_foot, NO_RIDES, levels, step, SIDE, values, is_read
+    )
     found = np.full(SHAPE, np.nan, np.float32)
     found[1:] = values[:, 1:]
     is_filled = (is_asked & ~is_read)[0].repeat(SIDE, axis=0).repeat(SIDE, axis=1)

@@ -96,15 +96,15 @@ def settle_blocks(
                 # If the fastest journey walks too far, others may not: they are only looked at where that matters.
                 for attempt in range(2 if has_stops else 1):
                     least, most, is_near = np.float32(np.inf), np.float32(-np.inf), False
-                    # Cells too far from their edge have no value, and nothing is known of cells without an edge.
+                    # Cells too far from their edge have no value.
                     for k in range(first, last if near <= buffer_m else first):
                         e = edge[k]
                         is_near |= first_own <= e <= last_own
-                        low = np.float64(min(rows[e, 0], rows[e, 2]))
-                        least = min(least, np.float32(low + near * per_metre))
-                        high = np.float64(min(rows[e, 0] + rows[e, 1], rows[e, 2] + rows[e, 3]))
-                        of_edge = np.float32(high + far * per_metre)
-                        of_edge = of_edge if of_edge <= most_on_foot else np.float32(np.inf)
+                        low = min(rows[e, 0], rows[e, 2])
+                        high = min(rows[e, 0] + rows[e, 1], rows[e, 2] + rows[e, 3])
+                        if has_rides:
+                            low, of_edge = np.float32(low + near * per_metre), np.float32(high + far * per_metre)
+                            high = of_edge if of_edge <= most_on_foot else np.float32(np.inf)
                         row = row_of[e] if has_rides else -1
                         if row >= 0:
                             low_ms, high_ms = starts[row, 3] + off_ms, np.inf
@@ -120,9 +120,14 @@ def settle_blocks(
                                     if attempt == 1 and time < NEVER:
                                         longest = time_over_all(d, along, budget_ms, ports, around, stop_ms)
                                 low_ms, high_ms = min(low_ms, shortest), min(high_ms, longest)
-                            of_edge = min(of_edge, np.float32(high_ms / 1000.0))
-                            least = min(least, np.float32(low_ms / 1000.0))
-                        most = max(most, of_edge)
+                            low = min(low, np.float32(low_ms / 1000.0))
+                            high = min(high, np.float32(high_ms / 1000.0))
+                        least, most = min(least, low), max(most, high)
+                    if not has_rides:
+                        # Then the way to the edge can be added last.
+                        least, most = np.float32(least + near * per_metre), np.float32(most + far * per_metre)
+                        most = most if most <= most_on_foot else np.float32(np.inf)
+                    # Nothing is known of cells without an edge.
                     most = most if far <= buffer_m else np.float32(np.inf)
                     for level in levels:
                         is_near |= not (most - level <= -step or least - level >= step)
