@@ -36,7 +36,7 @@ from traveltime_lab.streets.snapping import CAN_ARRIVE, CAN_LEAVE
 from traveltime_lab.surfaces.tiles import Tile, cells_of_blocks
 
 _NO_NUMBERS, _NO_KEYS = np.empty(0, np.int32), np.empty(0, np.int64)
-#: What times by transit are read from where there are none.
+#: Journeys without any stop, and bounds without any journey.
 NO_STOPS = Rides(Ports(_NO_KEYS, _NO_NUMBERS, _NO_KEYS), StopLinks(_NO_KEYS, _NO_NUMBERS, _NO_NUMBERS), _NO_NUMBERS)
 NO_RIDES = RideBounds(_NO_NUMBERS, np.empty((0, 8), np.int32), 0.0, 0.0, False, NO_STOPS)
 EDGE_BOXES = Derived[None, EdgeBoxes]("boxes of edges")
