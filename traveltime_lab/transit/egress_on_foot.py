@@ -110,7 +110,7 @@ class EgressByDeparture:
             bounds[part, 3] = np.minimum(np.minimum(first, last), at_stop).min(axis=1)
             by_first = np.where(first_walk + along <= budget_ms, first + along, NEVER)
             by_last = np.where(last_walk + back <= budget_ms, last + back, NEVER)
-            of_each = np.minimum(np.minimum(by_first, by_last), NEVER).astype(np.int32)
+            of_each = np.minimum(np.minimum(by_first, by_last), NEVER)
             bounds[part, 0] = np.partition(of_each, rank, axis=1)[:, rank]
         return bounds
 

@@ -15,6 +15,7 @@ from traveltime_lab._arrays import Float32Array, FloatArray, Int32Array, Int64Ar
 from traveltime_lab.kernels.raster import transit_edges, transit_surface
 from traveltime_lab.kernels.raster.blocks import RideBounds
 from traveltime_lab.kernels.raster.surface import Window
+from traveltime_lab.kernels.records import Ports
 from traveltime_lab.kernels.street import reading
 from traveltime_lab.kernels.transit import drives
 from traveltime_lab.kernels.transit.range_raptor import nearest_rank
@@ -142,6 +143,11 @@ class TransitField:
         return self.stops.side(is_leaving=not self.is_backward).on_edges
 
     @property
+    def _ports(self) -> Ports:
+        """How places are reached from stops, or stops from places."""
+        return self.graph.exit_ports() if self.is_backward else self.graph.entry_ports()
+
+    @property
     def is_length(self) -> bool:
         """Whether values are metres; always False."""
         return False
@@ -193,8 +199,7 @@ class TransitField:
     def _rides(self, stop_ms: Int32Array) -> transit_surface.Rides:
         """Return how places are reached from stops, or stops from places, given the travel times at the stops."""
         assert self.around is not None
-        ports = self.graph.exit_ports() if self.is_backward else self.graph.entry_ports()
-        return transit_surface.Rides(ports, self.around.by_state, stop_ms)
+        return transit_surface.Rides(self._ports, self.around.by_state, stop_ms)
 
     def _up_to_direct(self, read: Callable[[Tile, Window, Any], None]) -> Callable[[Tile, Window, Any], None]:
         """Return a function that sets the values of cells as another does, without walks that take too long."""
@@ -257,7 +262,6 @@ class TransitField:
     def _gatherer(self, per_metre: float, buffer_m: float) -> Callable[[Tile, Window, Any], None]:
         """Return a function that lowers the values of cells; see `CellReader.read`."""
         directed, budget_ms, on_edges = self.graph.directed, self.budget_ms, self._on_edges
-        ports = self.graph.exit_ports() if self.is_backward else self.graph.entry_ports()
         departures = self.departures
 
         def lower_by_rides(rides: EgressOnFoot, tile: Tile, window: Window, values: Any) -> None:
@@ -272,7 +276,7 @@ class TransitField:
                 return
             cells = tile.cells(per_metre, buffer_m)
             transit_surface.gather_drives(
-                cells, directed, budget_ms, ports, rides.labels, rides.stop_ms, on_edges, values
+                cells, directed, budget_ms, self._ports, rides.labels, rides.stop_ms, on_edges, values
             )
 
         def lower(tile: Tile, values: Any) -> None:

@@ -180,9 +180,8 @@ class DaysField(TransitField):
         """Return a function that sets the values of cells, which have walks all the way; see `CellReader.read`."""
         lower = super()._gatherer(per_metre, buffer_m)
         assert self.around is not None
-        ports = self.graph.exit_ports() if self.is_backward else self.graph.entry_ports()
         walked = over_days.Walked(
-            ports, self.around.by_state, self._on_edges, self.graph.directed, self.is_backward, self.budget_ms
+            self._ports, self.around.by_state, self._on_edges, self.graph.directed, self.is_backward, self.budget_ms
         )
         times, limit_ms, within_ms = self.times, self.limit_ms, most_ms(self.within_s)
         level = most_s(self.within_s)

@@ -38,7 +38,7 @@ class RideBounds(NamedTuple):
 
 @kernel
 def settle_blocks(
-    corners, blocks, rows, own_edge, per_metre, buffer_m, most_on_foot, rides, levels, step, side, values, is_read
+    corners, blocks, rows, own_edge, per_metre, buffer_m, most_of_rows, rides, levels, step, side, values, is_read
 ):
     """
     Fill the blocks whose values are all far from every limit, with a value on the same side of each.
@@ -56,7 +56,7 @@ def settle_blocks(
         Edges of the origin. Blocks with some of them are not filled.
     per_metre, buffer_m : float
         As in `Cells`.
-    most_on_foot : float
+    most_of_rows : float
         Values of `rows` and the way to the cell that are greater do not count.
     rides : RideBounds
         Other values, of which the lesser ones count.
@@ -104,7 +104,7 @@ def settle_blocks(
                         high = min(rows[e, 0] + rows[e, 1], rows[e, 2] + rows[e, 3])
                         if has_rides:
                             low, of_edge = np.float32(low + near * per_metre), np.float32(high + far * per_metre)
-                            high = of_edge if of_edge <= most_on_foot else np.float32(np.inf)
+                            high = of_edge if of_edge <= most_of_rows else np.float32(np.inf)
                         row = row_of[e] if has_rides else -1
                         if row >= 0:
                             low_ms, high_ms = starts[row, 3] + off_ms, np.inf
@@ -126,7 +126,7 @@ def settle_blocks(
                     if not has_rides:
                         # Then the way to the edge can be added last.
                         least, most = np.float32(least + near * per_metre), np.float32(most + far * per_metre)
-                        most = most if most <= most_on_foot else np.float32(np.inf)
+                        most = most if most <= most_of_rows else np.float32(np.inf)
                     # Nothing is known of cells without an edge.
                     most = most if far <= buffer_m else np.float32(np.inf)
                     for level in levels:

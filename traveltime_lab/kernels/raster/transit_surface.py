@@ -18,7 +18,8 @@ from traveltime_lab.kernels.street.road import TIME_SHIFT
 from traveltime_lab.kernels.transit.walks import straight_ms
 from traveltime_lab.kernels.unreached import NEVER
 
-#: Directed edges whose journeys are remembered from one cell to the next, a power of two, and how many for each.
+#: Directed edges whose journeys are remembered from one cell to the next, a power of two (assumed), and how many of
+#: each: 99 in 100 edges of Porto Alegre have at most six.
 _REMEMBERED, _JOURNEYS = 512, 8
 #: Number of values up to which the next one is tried in `_nth` (measured in Porto Alegre).
 _NEAR = 8

@@ -36,8 +36,8 @@ _ROOM = 512
 _CELLS_AHEAD, _NUMBERS_AHEAD, _ENDS_AHEAD = 24, 16, 8
 #: At least as many cells are remembered; a power of two.
 _HOMES = 32
-#: Directions for each of which the motorway is remembered that barred the last walk, eight times a number, and up to
-#: which distance between two points, in metres.
+#: Number of directions, a multiple of eight: for each, the motorway that barred the last walk is remembered. All are
+#: forgotten where the next point is farther away than this, in metres (both assumed).
 _DIRECTIONS, _SAME_BARS_M = 64, 100.0
 _FINITE = np.finfo(np.float64).max
 
