@@ -31,7 +31,8 @@ from traveltime_lab.kernels.transit.access import gather
 from traveltime_lab.kernels.transit.range_raptor import Seeds
 from traveltime_lab.kernels.unreached import NEVER
 from traveltime_lab.readers.gtfs.feed import read_timetable
-from traveltime_lab.transit.raptor import TransitOptions, TransitSearch
+from traveltime_lab.transit.raptor import TransitSearch
+from traveltime_lab.transit.search_options import TransitOptions
 from traveltime_lab.transit.stop_reach import StopReach
 from traveltime_lab.transit.transfers import Footpaths, merge_transfers
 from traveltime_lab.transit.trip_instances import trip_table
@@ -242,7 +243,7 @@ def bench(data: Path, city: str, peer: str | None) -> None:
     print(f"10 x 100 best five of 60 minutes {best:.3f} s")
     one = links.rows(0, 1)
     ends = near(doors, stops, 1200)
-    reach = StopReach.of(ends, table.n_stops)
+    reach = StopReach(ends, table.n_stops)
     by_door = least(lambda: target_times(search, one, moment_s, ends, options))
     print(f"  1 x 100,000 doors ({ends.stops.size:,} links): {by_door * 1e3:.1f} ms")
     when = moment_s + 60 * np.arange(60)

@@ -103,7 +103,8 @@ def compare(given: Any, folder: Path) -> None:
     from traveltime_lab.realtime.growing import Growing
     from traveltime_lab.realtime.updates import read_updates, with_updates
     from traveltime_lab.transit.calendar import day_origin
-    from traveltime_lab.transit.raptor import TransitOptions, TransitSearch
+    from traveltime_lab.transit.raptor import TransitSearch
+    from traveltime_lab.transit.search_options import TransitOptions
     from traveltime_lab.transit.trip_instances import trip_table
 
     feed = without_blocks(Path(given.feed), folder / "feed.zip")

@@ -27,7 +27,8 @@ from traveltime_lab.settings import settings
 from traveltime_lab.transit.average_headways import AverageSearch, headway_table
 from traveltime_lab.transit.headway_draws import Draw, first_departures
 from traveltime_lab.transit.legs import leg_forest
-from traveltime_lab.transit.raptor import TransitOptions, TransitSearch
+from traveltime_lab.transit.raptor import TransitSearch
+from traveltime_lab.transit.search_options import TransitOptions
 from traveltime_lab.transit.timetable import Timetable
 from traveltime_lab.transit.trip_instances import trip_table
 

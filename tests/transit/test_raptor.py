@@ -22,7 +22,8 @@ from traveltime_lab.kernels.transit.access import gather
 from traveltime_lab.kernels.transit.journeys import Searches
 from traveltime_lab.kernels.unreached import NEVER
 from traveltime_lab.transit.legs import Itineraries
-from traveltime_lab.transit.raptor import TransitOptions, TransitSearch
+from traveltime_lab.transit.raptor import TransitSearch
+from traveltime_lab.transit.search_options import TransitOptions
 from traveltime_lab.transit.trip_table import TripTable
 
 tables = st.builds(

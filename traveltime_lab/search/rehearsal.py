@@ -192,13 +192,14 @@ def _transit_tables(network: Network) -> None:
             for start, end in ((_HERE, _THERE), (_THERE, _HERE), (_THERE, _THERE)):
                 time_filter(network, start, end, **how)
             time_filter(network, _THERE, _THERE, pairs="aligned", **how)
-            for start, end in ((_HERE, _THERE), (_HERE, _MANY), (_MANY, _HERE)):
+            for start, end in ((_HERE, _THERE), (_HERE, _MANY), (_MANY, _HERE), (_MANY, _MANY)):
                 for properties in (("travel_time",), ("travel_time", "distance")):
                     time_filter(network, start, end, properties=properties, **how)
             time_filter(network, _HERE, _THERE, window=1200, **how)
             time_filter(network, _HERE, _THERE, window=1200, max_results=3, **how)
             time_filter(network, _HERE, _THERE, window=1200, percentiles=(50, 90), properties=("share",), **how)
-    time_filter(network, _HERE, _THERE, travel_time=3600, transportation=_TRANSIT_MODES[0], departure_time=[_MORNING])
+    quarters = [f"2026-03-03T08:{minute:02d}" for minute in range(0, 60, 15)]
+    time_filter(network, _HERE, _THERE, travel_time=3600, transportation=_TRANSIT_MODES[0], departure_time=quarters)
     time_filter(network, _HERE, _THERE, travel_time=3600, transportation=_BY_HEADWAY, **_MOMENTS[0])
     network.with_updates(b'{"header": {"gtfs_realtime_version": "2.0"}}')
     days = {dt.date.fromisoformat(_MORNING[:10]): network}

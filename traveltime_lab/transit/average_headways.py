@@ -24,7 +24,8 @@ from traveltime_lab.kernels.unreached import NEVER
 from traveltime_lab.runtime.interrupts import checkpoint
 from traveltime_lab.transit.headway_draws import spread_of
 from traveltime_lab.transit.legs import LegForest, Rounds, forest_of
-from traveltime_lab.transit.raptor import TransitOptions, TransitSearch, falling, parts_of, seeds_of, turned
+from traveltime_lab.transit.raptor import TransitSearch, parts_of, seeds_of
+from traveltime_lab.transit.search_options import TransitOptions, falling, turned
 from traveltime_lab.transit.stop_reach import array
 from traveltime_lab.transit.timetable import Timetable
 from traveltime_lab.transit.trip_instances import active_rows, may_call, usable_trips

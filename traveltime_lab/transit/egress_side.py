@@ -22,6 +22,7 @@ from traveltime_lab.transit import stop_links
 from traveltime_lab.transit.egress_on_foot import arrivals_on_foot
 from traveltime_lab.transit.field import driven
 from traveltime_lab.transit.query import TransitQuery
+from traveltime_lab.transit.raptor import TransitSearch
 from traveltime_lab.transit.stop_links import FEW, LinkedStops
 from traveltime_lab.transit.stop_reach import StopReach
 from traveltime_lab.transit.walks import Walks
@@ -30,6 +31,8 @@ from traveltime_lab.transit.walks import Walks
 _LINK_COST = 8
 #: Cost of reading a link for one of many rows in the same units (assumed).
 _TOGETHER = 0.2
+#: Fewer rows are read one after the other (measured).
+_FEW_ROWS = 4
 
 
 class EgressSide(Protocol):
@@ -63,9 +66,9 @@ class _Linked:
     n_stops: int
 
     @cached_property
-    def by_stop(self) -> StopReach:
-        """The same links by stop."""
-        return StopReach.of(self.links, self.n_stops)
+    def reach(self) -> StopReach:
+        """The same links by target and by stop."""
+        return StopReach(self.links, self.n_stops)
 
     def read(self, stop_ms: Int32Array) -> Int32Array:
         out = np.full(self.links.indptr.size - 1, NEVER, np.int32)
@@ -73,6 +76,8 @@ class _Linked:
         return out
 
     def read_all(self, stop_ms: Int32Array) -> Int32Array:
+        if len(stop_ms) < _FEW_ROWS:
+            return np.stack([self.read(row) for row in stop_ms])
         out = np.empty((self.links.n_points, len(stop_ms)), np.int32)
         gather_rows(np.ascontiguousarray(stop_ms.T), self.limit_ms, self.links, out)
         return np.ascontiguousarray(out.T)
@@ -169,6 +174,39 @@ def egress_side(
     return _OnStreets(query, stops, here, reads, around, extra_ms, by_state)
 
 
+def least_times(query: TransitQuery, search: TransitSearch, access: StopLinks, there: EgressSide) -> Int32Array:
+    """
+    Return the least travel times of the window between points and those of the egress side.
+
+    Parameters
+    ----------
+    query : TransitQuery
+    search : TransitSearch
+        That of the query, or of more hours.
+    access : StopLinks
+        Stops and times of the points, ms.
+    there : EgressSide
+
+    Returns
+    -------
+    int32 array of shape (n_access, n_points), ms
+        `NEVER` beyond the limit.
+    """
+    is_arrival, options, moment = query.is_arrival, query.options, query.at(search)
+    if not query.has_exact_headways:
+        at_stops = [query.sampled_times(access.of(i)).min(axis=0) for i in range(access.n_points)]
+        return there.read_all(np.stack(at_stops))
+    if query.window:
+        return there.read_all(
+            search.window_stop_times(
+                access, moment, query.window * 1000, options, is_arrival=is_arrival, step=1000
+            )
+        )  # fmt: skip
+    if isinstance(there, _Linked):
+        return search.target_times(access, moment, there.links, options, is_arrival=is_arrival)
+    return there.read_all(search.stop_times(access, moment, options, is_arrival=is_arrival))
+
+
 def sampled_times(query: TransitQuery, access: tuple[Int32Array, Int32Array], there: EgressSide) -> Int32Array:
     """
     Return the travel times between one point and those of the egress side that percentiles are computed from.
@@ -189,5 +227,5 @@ def sampled_times(query: TransitQuery, access: tuple[Int32Array, Int32Array], th
         # Only the points around stops whose times a departure improves are read.
         search, is_arrival = query.search(), query.is_arrival
         moments = query.samples(search)
-        return search.window_times(access, moments, there.by_stop, query.options, is_arrival=is_arrival)
+        return search.window_times(access, moments, there.reach, query.options, is_arrival=is_arrival)
     return there.read_all(query.sampled_times(access))

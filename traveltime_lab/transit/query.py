@@ -41,8 +41,9 @@ from traveltime_lab.transit import stop_links
 from traveltime_lab.transit.average_headways import AverageSearch, headway_table
 from traveltime_lab.transit.headway_draws import Draw
 from traveltime_lab.transit.layer import TransitLayer
-from traveltime_lab.transit.raptor import TransitOptions, TransitSearch
+from traveltime_lab.transit.raptor import TransitSearch
 from traveltime_lab.transit.route_types import check_modes, ridden_routes
+from traveltime_lab.transit.search_options import TransitOptions
 from traveltime_lab.transit.stop_links import LinkedStops
 from traveltime_lab.transit.trip_instances import trip_table
 from traveltime_lab.transit.trip_table import TripTable

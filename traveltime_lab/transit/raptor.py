@@ -23,13 +23,15 @@ from traveltime_lab.kernels.records import StopLinks
 from traveltime_lab.kernels.transit import journeys as journey_kernels
 from traveltime_lab.kernels.transit import patterns as line_kernels
 from traveltime_lab.kernels.transit import range_raptor, raptor, search_state
-from traveltime_lab.kernels.transit.access import many_to_stops
+from traveltime_lab.kernels.transit.access import gather, many_to_stops
 from traveltime_lab.kernels.transit.journeys import Searches
 from traveltime_lab.kernels.transit.patterns import Lines
 from traveltime_lab.kernels.transit.range_raptor import Seeds
 from traveltime_lab.kernels.unreached import NEVER
 from traveltime_lab.runtime.interrupts import checkpoint
+from traveltime_lab.transit import lanes
 from traveltime_lab.transit.legs import Itineraries, LegForest, Rounds, forest_of, leg_forest
+from traveltime_lab.transit.search_options import TransitOptions, falling, turned
 from traveltime_lab.transit.stop_reach import StopReach, array
 from traveltime_lab.transit.trip_table import TripTable
 
@@ -44,44 +46,6 @@ _FAULTS: Final = {
     5: "a footpath from stop {0} has a negative duration",
     6: "the minimum transfer time at stop {0} is negative",
 }
-
-
-@dataclass(frozen=True)
-class TransitOptions:
-    """
-    The limits of a search, with times in the unit of the trip table.
-
-    Parameters
-    ----------
-    travel_limit : int
-        Longest travel time from the moment of the search.
-    max_changes : int, optional
-        Largest number of transfers. Default: no limit.
-    change_delay : int, default 0
-        Time added to each transfer, but not to the first boarding.
-    """
-
-    travel_limit: int
-    max_changes: int | None = None
-    change_delay: int = 0
-
-    def __post_init__(self) -> None:
-        least = {"travel_limit": 0, "max_changes": 0, "change_delay": 0}
-        for name, low in least.items():
-            value = getattr(self, name)
-            if value is not None and not low <= value < NEVER // 4:
-                msg = f"{name} must be from 0 to {NEVER // 4 - 1:,}; got {value}"
-                raise LimitError(msg)
-
-    @property
-    def max_rides(self) -> int:
-        """Largest number of transit legs."""
-        return raptor.UNLIMITED if self.max_changes is None else int(self.max_changes) + 1
-
-    @property
-    def limits(self) -> raptor.Limits:
-        """The limits as kernels take them."""
-        return raptor.Limits(int(self.travel_limit), self.max_rides, int(self.change_delay))
 
 
 @dataclass
@@ -111,6 +75,7 @@ class TransitSearch:
     _lines: dict[bool, Lines] = field(default_factory=dict, init=False, repr=False)
     #: Working arrays of `rounds` in each direction that no thread uses: at most as many as have searched at once.
     _idle: dict[bool, deque[search_state.State]] = field(init=False, repr=False)
+    _in_lanes: dict[bool, lanes.LaneSearch] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         t = self.table
@@ -145,6 +110,12 @@ class TransitSearch:
             self._lines[is_arrival] = line_kernels.mirrored(self._lines[False])
         return self._lines[is_arrival]
 
+    def _lanes(self, is_arrival: bool) -> lanes.LaneSearch:
+        """Return the searches in groups of a direction."""
+        if is_arrival not in self._in_lanes:
+            self._in_lanes[is_arrival] = lanes.LaneSearch(self.lines(is_arrival))
+        return self._in_lanes[is_arrival]
+
     def stop_times(
         self, access: StopLinks, moments: npt.ArrayLike, options: TransitOptions, *, is_arrival: bool = False
     ) -> Int32Array:
@@ -168,7 +139,46 @@ class TransitSearch:
         """
         starts = self._starts(access, moments, is_arrival)
         out = np.empty((access.n_points, self.table.n_stops), np.int32)
-        many_to_stops(self.lines(is_arrival), access, starts, options.limits, out)
+
+        def write(found: lanes.InLanes, members: IndexArray) -> None:
+            found.write_stops(starts, members, out)
+
+        if not self._lanes(is_arrival).from_points(access, starts, options.limits, write):
+            many_to_stops(self.lines(is_arrival), access, starts, options.limits, out)
+        return out
+
+    def target_times(
+        self,
+        access: StopLinks,
+        moments: npt.ArrayLike,
+        egress: StopLinks,
+        options: TransitOptions,
+        *,
+        is_arrival: bool = False,
+    ) -> Int32Array:
+        """
+        Return travel times by transit between points and targets; see `stop_times`.
+
+        Parameters
+        ----------
+        egress : StopLinks
+            Links of the targets.
+
+        Returns
+        -------
+        int32 array of shape (n_points, n_targets)
+        """
+        starts, limits = self._starts(access, moments, is_arrival), options.limits
+        out = np.full((access.n_points, egress.n_points), NEVER, np.int32)
+
+        def write(found: lanes.InLanes, members: IndexArray) -> None:
+            found.write_targets(starts, members, egress, limits.travel_time, out)
+
+        if not self._lanes(is_arrival).from_points(access, starts, limits, write):
+            at_stops = np.empty((access.n_points, self.table.n_stops), np.int32)
+            many_to_stops(self.lines(is_arrival), access, starts, limits, at_stops)
+            for row, times in zip(at_stops, out, strict=True):
+                gather(row, 0, limits.travel_time, egress, times)
         return out
 
     def window_stop_times(
@@ -231,7 +241,7 @@ class TransitSearch:
         lines = self.lines(is_arrival)
         starts = self._starts(access, moments, is_arrival)
         state = range_raptor.window_state(lines, options.max_rides)
-        reach = StopReach.of(egress, self.table.n_stops)
+        reach = StopReach(egress, self.table.n_stops)
         out = np.full((access.n_points, egress.n_points, n_best), NEVER, np.int32)
         out_start = out.copy()
         direct = _direct(direct_time, out.shape[:2], options)
@@ -289,15 +299,22 @@ class TransitSearch:
         """
         lines = self.lines(is_arrival)
         starts, order = falling(moments, is_arrival)
-        reach = egress if isinstance(egress, StopReach) else StopReach.of(egress, self.table.n_stops)
-        state = range_raptor.window_state(lines, options.max_rides)
-        direct = _direct(direct_time, (reach.n_targets,), options)
+        reach = egress if isinstance(egress, StopReach) else StopReach(egress, self.table.n_stops)
+        direct, limits = _direct(direct_time, (reach.n_targets,), options), options.limits
         found = np.empty((starts.size, reach.n_targets), np.int32)
-        arrival = np.full(reach.n_targets, NEVER, np.int32)
+
+        def write(searched: lanes.InLanes, members: IndexArray) -> None:
+            searched.write_targets(starts, members, reach.links, limits.travel_time, found)
+
         seeds = seeds_of(access)
-        search_state.reset(state)
-        for some, rows in zip(parts_of(starts), parts_of(found), strict=True):
-            range_raptor.window_times(lines, state, seeds, some, options.limits, reach.ports, direct, arrival, rows)
+        if self._lanes(is_arrival).at_moments(seeds, starts, limits, write):
+            np.minimum(found, direct, out=found)
+        else:
+            state = range_raptor.window_state(lines, options.max_rides)
+            arrival = np.full(reach.n_targets, NEVER, np.int32)
+            search_state.reset(state)
+            for some, rows in zip(parts_of(starts), parts_of(found), strict=True):
+                range_raptor.window_times(lines, state, seeds, some, limits, reach.ports, direct, arrival, rows)
         out = np.empty_like(found)
         out[order] = found
         return out
@@ -320,12 +337,17 @@ class TransitSearch:
         """
         lines = self.lines(is_arrival)
         starts, order = falling(moments, is_arrival)
-        state = range_raptor.window_state(lines, options.max_rides)
         found = np.empty((starts.size, self.table.n_stops), np.int32)
+
+        def write(searched: lanes.InLanes, members: IndexArray) -> None:
+            searched.write_stops(starts, members, found)
+
         seeds = seeds_of(access)
-        search_state.reset(state)
-        for some, rows in zip(parts_of(starts), parts_of(found), strict=True):
-            range_raptor.window_stops(lines, state, seeds, some, options.limits, rows)
+        if not self._lanes(is_arrival).at_moments(seeds, starts, options.limits, write):
+            state = range_raptor.window_state(lines, options.max_rides)
+            search_state.reset(state)
+            for some, rows in zip(parts_of(starts), parts_of(found), strict=True):
+                range_raptor.window_stops(lines, state, seeds, some, options.limits, rows)
         out = np.empty_like(found)
         out[order] = found
         return out
@@ -423,23 +445,6 @@ class TransitSearch:
             )
             raise InputError(msg)
         return turned(np.broadcast_to(np.asarray(moments, np.int64), (access.n_points,)), is_arrival)
-
-
-def turned(moments: Int64Array, is_arrival: bool) -> Int32Array:
-    """Return moments in the direction of a search."""
-    if moments.size and max(-int(moments.min()), int(moments.max())) >= NEVER // 4:
-        msg = f"moments are too far from the reference of the trip table; got {moments.min()} to {moments.max()}"
-        raise InputError(msg)
-    return (-moments if is_arrival else moments).astype(np.int32)
-
-
-def falling(moments: npt.ArrayLike, is_arrival: bool) -> tuple[Int32Array, IndexArray]:
-    """Return moments in the direction of a search, latest first, and their original positions."""
-    when = np.atleast_1d(np.asarray(moments, np.int64))
-    order = np.argsort(when, kind="stable")
-    if not is_arrival:
-        order = order[::-1]
-    return turned(when[order], is_arrival), order
 
 
 def seeds_of(access: tuple[Int32Array, Int32Array]) -> Seeds:

@@ -12,19 +12,34 @@ import numpy.typing as npt
 
 from traveltime_lab.kernels.records import StopLinks
 from traveltime_lab.kernels.transit.access import TargetPorts, ports_by_stop
+from traveltime_lab.runtime.forks import cached_property
 
 
 @dataclass(frozen=True)
 class StopReach:
-    """Times between stops and targets, grouped by stop: the transpose of `StopLinks`."""
+    """
+    Times between stops and targets, by target and by stop.
 
-    ports: TargetPorts
-    n_targets: int
+    Parameters
+    ----------
+    links : StopLinks
+        Stops around each target.
+    n_stops : int
+    """
 
-    @classmethod
-    def of(cls, links: StopLinks, n_stops: int) -> StopReach:
-        """Transpose links by point to links by stop."""
-        return cls(ports_by_stop(links, n_stops), links.n_points)
+    links: StopLinks
+    n_stops: int
+
+    @property
+    def n_targets(self) -> int:
+        """Number of targets."""
+        return self.links.n_points
+
+    @cached_property
+    def ports(self) -> TargetPorts:
+        """The links by stop."""
+        ports: TargetPorts = ports_by_stop(self.links, self.n_stops)
+        return ports
 
 
 def array(values: npt.ArrayLike, dtype: type) -> Any:

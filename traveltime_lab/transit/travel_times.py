@@ -33,7 +33,7 @@ from traveltime_lab.streets.pairs import Pairs
 from traveltime_lab.streets.row_search import RowSearch
 from traveltime_lab.streets.snapping import Snaps
 from traveltime_lab.transit import border, emissions
-from traveltime_lab.transit.egress_side import EgressSide, egress_side, sampled_times
+from traveltime_lab.transit.egress_side import EgressSide, egress_side, least_times, sampled_times
 from traveltime_lab.transit.lengths import SEARCHES_AT_ONCE, searches_of_all
 from traveltime_lab.transit.query import TransitQuery
 from traveltime_lab.transit.raptor import TransitSearch
@@ -80,8 +80,7 @@ def label_blocks(
     together = None if with_length else Together.of(query, len(far))
     if len(far) > FEW and not is_arrival:
         query.walks(is_leaving=True)  # before the search, whose transfers are found along the same walks
-    search, options = query.search() if together is None else together.search(), query.options
-    moment = query.at(search)
+    search = query.search() if together is None else together.search()
     walks = shared("walks all the way", (near, far), lambda: _Walks.of(query, near, far), query.direct_limit)
     if with_length:
         blocks = _blocks_with_length(query, search, near, far, search_links, walks)
@@ -92,15 +91,6 @@ def label_blocks(
         return
     n_readings = len(near) * (1 + (query.n_samples if query.has_spread else 0))
     there = _reads(query, far, n_readings, together, with_border=with_border)
-
-    def least_at_stops(access: StopLinks) -> Int32Array:
-        if not query.has_exact_headways:
-            return np.stack([query.sampled_times(access.of(i)).min(axis=0) for i in range(access.n_points)])
-        if query.window:
-            return search.window_stop_times(
-                access, moment, query.window * 1000, options, is_arrival=is_arrival, step=1000
-            )
-        return search.stop_times(access, moment, options, is_arrival=is_arrival)
 
     def ride(part: slice) -> matrix.Block:
         access = search_links.rows(part.start, part.stop)
@@ -119,7 +109,7 @@ def label_blocks(
             if together is not None and not query.window:
                 times = np.concatenate([together.times(search_links, i, there) for i in range(part.start, part.stop)])
             else:
-                times = np.stack([there.read(row) for row in least_at_stops(access)])
+                times = least_times(query, search, access, there)
         to_border = None
         if with_border:
             times, to_border = times[:, :-1], times[:, -1]
