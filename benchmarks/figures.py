@@ -116,7 +116,7 @@ def of_log(log: str) -> Rows:
             rows += [
                 {
                     "task": TASKS[cells[0]], "ours": ours, "peer": peer, "theirs": theirs,
-                    "ratio": round(ours / theirs, 3), "run": "peers/transit_speed.py",
+                    "ratio": float(f"{ours / theirs:.3g}"), "run": "peers/transit_speed.py",
                 }
                 for peer, theirs in (("cafein, transfers ready", with_transfers), ("cafein, RAPTOR", without))
             ]  # fmt: skip
