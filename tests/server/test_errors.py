@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
 import pytest
 
 import traveltime_lab as tl
@@ -32,6 +33,7 @@ from tests.support.requests import QUERIES, RIGHT
 from traveltime_lab.server.app import create_app
 from traveltime_lab.server.atlas import Atlas
 from traveltime_lab.server.auth import Credentials
+from traveltime_lab.server.contract.decode import _raise_if_syntax
 from traveltime_lab.server.contract.errors import DOCUMENTATION_LINK, EXPLANATIONS
 from traveltime_lab.server.endpoints.table import ENDPOINTS
 from traveltime_lab.server.protobuf.endpoints import PREFIXES
@@ -93,6 +95,20 @@ def test_syntax(door: Door, path: str, body: bytes) -> None:
 def test_broken_strings(door: Door, text: bytes) -> None:
     body = b'{"locations": [{"id": "' + text + b'", "coords": {"lat": 1, "lng": 2}}]}'
     assert_error(door("POST", "/v4/supported-locations", body=body), 400, 3)
+
+
+class _DecodeError(msgspec.DecodeError, ValueError):
+    """An error as msgspec 0.23 raises it for text that is not UTF-8; before, it raised a `UnicodeDecodeError`."""
+
+
+@pytest.mark.parametrize(
+    "error", [_DecodeError("Invalid UTF-8"), UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid")]
+)
+def test_errors_about_syntax_are_no_faults_of_values(error: Exception) -> None:
+    with pytest.raises(type(error)):
+        _raise_if_syntax(error)
+    for fault in (msgspec.ValidationError("Expected `str`, got `int`"), ValueError("Exceeds the limit of digits")):
+        _raise_if_syntax(fault)
 
 
 @pytest.mark.parametrize("path", RIGHT)

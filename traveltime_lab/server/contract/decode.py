@@ -112,7 +112,7 @@ def decode(body: bytes | bytearray, kind: type[_T], rules: tuple[Rule, ...] = ()
             try:
                 request = _decoder(key).decode(body)
             except _MISFITS as error:
-                _raise_if_not_text(error)
+                _raise_if_syntax(error)
                 checkpoint()
         if request is UNSET:
             # Non-objects are not parsed further, so their syntax has to be checked here.
@@ -167,13 +167,19 @@ def _described(kind: Any) -> inspect.Type:
     return inspect.type_info(kind)
 
 
-#: Errors about JSON that does not match a type; the second one is about integers of more than 4,300 digits.
+#: Errors about JSON that does not match a type, or is none, see `_raise_if_syntax`; the second one is about integers of
+#: more than 4,300 digits.
 _MISFITS = (msgspec.ValidationError, ValueError)
 
 
-def _raise_if_not_text(error: Exception) -> None:
-    """Raise an error again if it is about the encoding, and not about a value."""
-    if isinstance(error, UnicodeError):
+def _raise_if_syntax(error: Exception) -> None:
+    """
+    Raise an error again if it is about the syntax or the encoding, and not about a value.
+
+    From version 0.23 on, `msgspec.DecodeError` is a `ValueError`, and raised for text that is not UTF-8.
+    """
+    is_value = isinstance(error, msgspec.ValidationError)
+    if isinstance(error, UnicodeError) or (isinstance(error, msgspec.DecodeError) and not is_value):
         raise error
 
 
@@ -213,7 +219,7 @@ def _walk(part: Part, kind: inspect.Type, path: str, found: _Collected) -> Any:
         value = msgspec.json.decode(part)
         text = _scalar_fault(value, part, kind)
     except _MISFITS as error:
-        _raise_if_not_text(error)
+        _raise_if_syntax(error)
         # A number beyond every float, or with more digits than Python converts (4,300).
         text = f"must be {_name_of(kind)}; got a number that is too large"
     if text is not None:
@@ -277,7 +283,7 @@ def _walk_struct(part: Part, kind: inspect.StructType, path: str, found: _Collec
         try:
             return _decoder(kind.cls).decode(part)
         except _MISFITS as error:
-            _raise_if_not_text(error)
+            _raise_if_syntax(error)
     values = msgspec.json.decode(part, type=_parts_of(kind.cls))
     made: dict[str, Any] = {}
     for field in kind.fields:
@@ -338,7 +344,7 @@ def _walk_items(
         try:
             whole: list[Any] = _decoder(together).decode(b"[%b]" % bytes(part[begins[0] : ends[-1]]))
         except _MISFITS as error:
-            _raise_if_not_text(error)
+            _raise_if_syntax(error)
         else:
             return whole
     values = []
