@@ -112,7 +112,8 @@ def test_errors_have_status_1(
 ) -> None:
     given = arguments(files, tmp_path / "m")
     for old, new in change.items():
-        given = [text.replace(old, new) for text in given]
+        # Whole words and names of files, as folders of pytest have numbers, too.
+        given = [str(Path(text).with_name(new)) if Path(text).name == old else text for text in given]
     assert cli.main([*given, *([] if change else ["--id", "nr"])]) == status
     assert words in capsys.readouterr().err
     assert not (tmp_path / "m").exists()
