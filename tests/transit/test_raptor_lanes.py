@@ -46,12 +46,8 @@ def in_lanes(
     """Return what `TransitSearch.stop_times` returns, from lanes however few the searches are; None if not possible."""
     starts = turned(np.asarray(moments, np.int64), is_arrival)
     out = np.full((access.n_points, table.n_stops), -7, np.int32)
-
-    def write(found: lanes.InLanes, members: np.ndarray) -> None:
-        found.write_stops(starts, members, out)
-
     search = lanes.LaneSearch(TransitSearch(table).lines(is_arrival))
-    return out if search._run(access, starts, options.limits, write, by_area=True) else None
+    return out if search._run(access, starts, options.limits, lanes.to_stops(starts, out), by_area=True) else None
 
 
 def one_by_one(

@@ -49,19 +49,27 @@ class InLanes:
         """Memory that the arrays may take, B."""
         return sum(array.nbytes for array in (*self.ticks, *self.lanes))
 
-    def write_stops(self, starts: Int32Array, members: IndexArray, out: Int32Array) -> None:
-        """Write the times of the group that was searched last; see `raptor_lanes.times_at_stops`."""
-        raptor_lanes.times_at_stops(self.moments, self.ticks, self.lanes, starts, members, out)
-
-    def write_targets(
-        self, starts: Int32Array, members: IndexArray, links: StopLinks, limit: int, out: Int32Array
-    ) -> None:
-        """Write the times of the group that was searched last; see `raptor_lanes.times_at_targets`."""
-        raptor_lanes.times_at_targets(self.moments, self.ticks, self.lanes, starts, members, links, limit, out)
-
 
 #: Takes the group that was searched last, and the numbers of its searches.
 Write = Callable[[InLanes, IndexArray], None]
+
+
+def to_stops(starts: Int32Array, out: Int32Array) -> Write:
+    """Return a function that writes times at stops; see `raptor_lanes.times_at_stops`."""
+
+    def write(mine: InLanes, members: IndexArray) -> None:
+        raptor_lanes.times_at_stops(mine.moments, mine.ticks, mine.lanes, starts, members, out)
+
+    return write
+
+
+def to_targets(starts: Int32Array, links: StopLinks, limit: int, out: Int32Array) -> Write:
+    """Return a function that writes times at targets; see `raptor_lanes.times_at_targets`."""
+
+    def write(mine: InLanes, members: IndexArray) -> None:
+        raptor_lanes.times_at_targets(mine.moments, mine.ticks, mine.lanes, starts, members, links, limit, out)
+
+    return write
 
 
 @dataclass(eq=False)

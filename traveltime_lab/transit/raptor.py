@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from traveltime_lab._arrays import IndexArray, Int32Array, Int64Array
+from traveltime_lab._arrays import Int32Array, Int64Array
 from traveltime_lab.errors import DataError, InputError, LimitError
 from traveltime_lab.kernels.records import StopLinks
 from traveltime_lab.kernels.transit import journeys as journey_kernels
@@ -139,10 +139,7 @@ class TransitSearch:
         """
         starts = self._starts(access, moments, is_arrival)
         out = np.empty((access.n_points, self.table.n_stops), np.int32)
-
-        def write(found: lanes.InLanes, members: IndexArray) -> None:
-            found.write_stops(starts, members, out)
-
+        write = lanes.to_stops(starts, out)
         if not self._lanes(is_arrival).from_points(access, starts, options.limits, write):
             many_to_stops(self.lines(is_arrival), access, starts, options.limits, out)
         return out
@@ -170,10 +167,7 @@ class TransitSearch:
         """
         starts, limits = self._starts(access, moments, is_arrival), options.limits
         out = np.full((access.n_points, egress.n_points), NEVER, np.int32)
-
-        def write(found: lanes.InLanes, members: IndexArray) -> None:
-            found.write_targets(starts, members, egress, limits.travel_time, out)
-
+        write = lanes.to_targets(starts, egress, limits.travel_time, out)
         if not self._lanes(is_arrival).from_points(access, starts, limits, write):
             at_stops = np.empty((access.n_points, self.table.n_stops), np.int32)
             many_to_stops(self.lines(is_arrival), access, starts, limits, at_stops)
@@ -302,11 +296,7 @@ class TransitSearch:
         reach = egress if isinstance(egress, StopReach) else StopReach(egress, self.table.n_stops)
         direct, limits = _direct(direct_time, (reach.n_targets,), options), options.limits
         found = np.empty((starts.size, reach.n_targets), np.int32)
-
-        def write(searched: lanes.InLanes, members: IndexArray) -> None:
-            searched.write_targets(starts, members, reach.links, limits.travel_time, found)
-
-        seeds = seeds_of(access)
+        seeds, write = seeds_of(access), lanes.to_targets(starts, reach.links, limits.travel_time, found)
         if self._lanes(is_arrival).at_moments(seeds, starts, limits, write):
             np.minimum(found, direct, out=found)
         else:
@@ -338,11 +328,7 @@ class TransitSearch:
         lines = self.lines(is_arrival)
         starts, order = falling(moments, is_arrival)
         found = np.empty((starts.size, self.table.n_stops), np.int32)
-
-        def write(searched: lanes.InLanes, members: IndexArray) -> None:
-            searched.write_stops(starts, members, found)
-
-        seeds = seeds_of(access)
+        seeds, write = seeds_of(access), lanes.to_stops(starts, found)
         if not self._lanes(is_arrival).at_moments(seeds, starts, options.limits, write):
             state = range_raptor.window_state(lines, options.max_rides)
             search_state.reset(state)
