@@ -11,7 +11,8 @@ import pytest
 from traveltime_lab.errors import InterruptedSearchError
 from traveltime_lab.runtime.interrupts import interruptible
 from traveltime_lab.runtime.memo import Derived, Memo
-from traveltime_lab.runtime.threads import _pool, map_ahead, side_by_side
+from traveltime_lab.runtime.progress import PARTS, watched
+from traveltime_lab.runtime.threads import BLOCK, _pool, map_ahead, row_blocks, side_by_side
 from traveltime_lab.settings import settings
 
 pytestmark = [pytest.mark.quick, pytest.mark.pythons]
@@ -139,3 +140,18 @@ def test_the_pool_is_kept(threads: int) -> None:
     if threads > 1:
         side_by_side([lambda: None] * 4)
         assert _pool(threads - 1) is _pool(threads - 1)
+
+
+@pytest.mark.parametrize("is_watching", [False, True])
+def test_rows_that_are_searched_together_stay_together(is_watching: bool) -> None:
+    report = (lambda done, total: None) if is_watching else False
+    with settings.override(threads=16), watched(report, 1, "Searching", "rows"):
+        for n_rows in (0, 1, 31, 32, 63, 64, 100, 1_000, 10_000):
+            blocks = row_blocks(n_rows, 10, fewest=32)
+            assert [i for block in blocks for i in range(block.start, block.stop)] == list(range(n_rows))
+            sizes = [block.stop - block.start for block in blocks]
+            assert len(sizes) <= min(PARTS if is_watching else 16, max(1, n_rows // 32))
+            assert all(size >= 32 for size in sizes[:-1])
+        # Memory comes first.
+        assert len(row_blocks(64, BLOCK, fewest=32)) == 64
+        assert len(row_blocks(64, 10)) == (64 if is_watching else 16)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -47,7 +50,7 @@ def in_lanes(
     starts = turned(np.asarray(moments, np.int64), is_arrival)
     out = np.full((access.n_points, table.n_stops), -7, np.int32)
     search = lanes.LaneSearch(TransitSearch(table).lines(is_arrival))
-    return out if search._run(access, starts, options.limits, lanes.to_stops(starts, out), by_area=True) else None
+    return out if search._run(access, starts, options.limits, lanes.to_stops(starts, out), 1, by_area=True) else None
 
 
 def one_by_one(
@@ -230,6 +233,70 @@ def test_times_that_are_no_whole_seconds_are_searched_one_by_one():
         assert TransitSearch(table).stop_times(access, moments, options).tolist() == expected
 
 
+def repeated(table: TripTable, after: np.ndarray) -> TripTable:
+    """Return a table whose vehicles go again after some times; none of them continues as another trip."""
+    n_each = np.diff(table.instance_indptr)
+    blocks = np.split(np.arange(table.arrival.size), table.time_indptr[1:-1])
+    rows = np.concatenate([np.tile(block, after.size) for block in blocks])
+    more = np.concatenate([np.repeat(after, block.size) for block in blocks])
+    return replace(
+        table,
+        instance_indptr=indptr_of(n_each * after.size),
+        time_indptr=table.time_indptr * after.size,
+        arrival=(table.arrival[rows] + more).astype(np.int32),
+        departure=(table.departure[rows] + more).astype(np.int32),
+        stay_instance=np.full(n_each.sum() * after.size, -1, np.int32),
+    )
+
+
+@pytest.mark.parametrize("arrival", [40_000, 40_300, 40_499, 40_500, 40_501])
+def test_a_part_of_a_second_before_the_limit_counts(arrival):
+    n, options = lanes._FEWEST, TransitOptions(40_500)
+    table = trip_table([([0, 1], [[(0, 5_000), (arrival, arrival)]])], 2)
+    access, moments = links(*[[(0, 0)]] * n), np.zeros(n)
+    assert (in_lanes(table, access, moments, options, is_arrival=False) is not None) is (arrival in (40_000, 40_501))
+    found = [NEVER, arrival if arrival <= 40_500 else NEVER]
+    assert TransitSearch(table).stop_times(access, moments, options).tolist() == [found] * n
+
+
+@pytest.mark.slow
+@settings(max_examples=150, deadline=None)
+@given(tables, limited, st.booleans(), st.integers(0, 2**32 - 1), st.sampled_from([40_000, 300_000, 3_000_000]))
+def test_moments_far_apart_are_searched_in_parts(table, options, is_arrival, seed, apart):
+    rng = np.random.default_rng(seed)
+    moments = rng.integers(0, 30, 40) * apart + rng.integers(-40_000, 300_000, 40)
+    table = repeated(table.in_milliseconds(), np.arange(-1, 2 + int(moments.max()) // 600_000) * 600_000)
+    options = replace(options, travel_limit=options.travel_limit * 1000, change_delay=options.change_delay * 1000)
+    seeds = rng.integers(0, table.n_stops, 3).astype(np.int32), rng.integers(0, 40_000, 3).astype(np.int32)
+    access = StopLinks(np.arange(41) * 3, np.tile(seeds[0], 40), np.tile(seeds[1], 40))
+    expected = one_by_one(table, access, moments, options, is_arrival=is_arrival)
+    search = TransitSearch(table)
+    with chosen(True):
+        for _ in range(2):
+            found = search.stop_times_by_moment(seeds, moments, options, is_arrival=is_arrival)
+            assert np.array_equal(found, expected)
+    n_parts = len(lanes._in_parts(turned(moments, is_arrival), options.travel_limit))
+    assert n_parts == 1 or len(search._in_lanes[is_arrival]._idle) == n_parts
+
+
+def test_timetables_that_take_too_much_memory_are_forgotten(monkeypatch):
+    table = trip_table([([0, 1], [[(0, 5_000), (9_000, 9_000)]])], 2)
+    access, moments = links(*[[(0, 0)]] * 4), np.arange(4) * 40_000_000
+    search = lanes.LaneSearch(TransitSearch(table).lines(False))
+    out = np.empty((4, 2), np.int32)
+
+    def run() -> None:
+        starts = moments.astype(np.int32)
+        assert search._run(access, starts, TransitOptions(9_000).limits, lanes.to_stops(starts, out), 1, by_area=True)
+
+    run()
+    assert out.tolist() == [[NEVER, 9_000], *[[NEVER, NEVER]] * 3]
+    assert [mine.moments.base for mine in search._idle] == moments.tolist()
+    monkeypatch.setattr(lanes, "_MOST_KEPT", 2 * search._idle[0].n_bytes)
+    run()
+    assert [mine.moments.base for mine in search._idle] == moments[2:].tolist()
+
+
 def test_searches_too_long_for_lanes_are_searched_one_by_one():
     n, options = lanes._FEWEST, TransitOptions(50_000_000)
     table = trip_table([([0, 1], [[(0, 5_000), (45_000_000, 45_000_000)]])], 2)
@@ -273,3 +340,24 @@ def test_lanes_are_compared_as_one_by_one(seed, most):
         found, expected = rows.copy(), rows.copy()
         assert compiled(found, *arguments) == plain(expected, *arguments)
         assert np.array_equal(found, expected)
+
+
+#: Half an hour, in milliseconds and so in ticks of a second, for the searches of eight points.
+WITHOUT_NUMBA = """
+import numpy as np
+from tests.support.timetables import trip_table
+from tests.transit.test_raptor import links
+from traveltime_lab.transit.raptor import TransitSearch
+from traveltime_lab.transit.search_options import TransitOptions
+
+search = TransitSearch(trip_table([([0, 1], [[(0, 5_000), (1_800_000, 1_800_000)]])], 2))
+for n in (1, 8):
+    found = search.stop_times(links(*[[(0, 0)]] * n), np.zeros(n), TransitOptions(7_200_000))
+    assert found[:, 1].tolist() == [1_800_000] * n
+"""
+
+
+@pytest.mark.slow
+def test_times_are_the_same_without_numba():
+    environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
+    subprocess.run([sys.executable, "-W", "error", "-c", WITHOUT_NUMBA], check=True, env=environment)

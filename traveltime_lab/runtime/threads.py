@@ -149,9 +149,9 @@ def _first(work: Callable[[_S], _T], waiting: deque[_Ahead[_S, _T]]) -> _T:
     return result
 
 
-def row_blocks(n_rows: int, n_columns: int, *, multiple: int = 1) -> list[slice]:
+def row_blocks(n_rows: int, n_columns: int, *, multiple: int = 1, fewest: int = 1) -> list[slice]:
     """
-    Split the rows of a matrix into blocks of at most `BLOCK` values, and into at least one block per thread.
+    Split the rows of a matrix into blocks of at most `BLOCK` values, and into one block per thread or more.
 
     There are more blocks if someone watches the progress.
 
@@ -160,8 +160,11 @@ def row_blocks(n_rows: int, n_columns: int, *, multiple: int = 1) -> list[slice]
     n_rows, n_columns : int
     multiple : int, default 1
         The number of rows of a block is a multiple of this number; the last block may have fewer.
+    fewest : int, default 1
+        Fewest rows of a block; there may be fewer blocks than threads. `BLOCK` comes first.
     """
     n_least = max(settings.threads, PARTS) if is_watched() else settings.threads
-    size = min(BLOCK // max(n_columns, 1), -(-n_rows // n_least))
+    n_blocks = max(1, min(n_least, n_rows // fewest))
+    size = min(BLOCK // max(n_columns, 1), -(-n_rows // n_blocks))
     size = max(1, -(-size // multiple)) * multiple
     return [slice(first, min(first + size, n_rows)) for first in range(0, n_rows, size)]

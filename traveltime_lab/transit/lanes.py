@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -23,10 +24,15 @@ from traveltime_lab.runtime.interrupts import checkpoint
 
 #: Fewer searches from several points are quicker one after the other (measured in Porto Alegre).
 _FEWEST: Final = 8
+#: Searches that a block of a matrix should have: half of a group, as a group takes nearly as long with fewer.
+ENOUGH: Final = SEARCHES // 2
 #: Fewer departures that catch other vehicles than the next one are quicker with range RAPTOR (measured there).
-_FEWEST_DEPARTURES: Final = 24
+_FEWEST_DEPARTURES: Final = 12
 #: Prepared timetables that take more memory are not kept, B (assumed).
 _MOST_KEPT: Final = 64 * 2**20
+#: Memory of a call of a vehicle (two times of 16 bits) and of a footpath (a row and a time), B.
+_BYTES_OF_TIMES: Final = 4
+_BYTES_OF_WALK: Final = 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,17 +43,22 @@ class InLanes:
     change_delay: int
     ticks: raptor_lanes.InTicks
     lanes: raptor_lanes.Lanes
+    n_fixed_bytes: int
 
     @classmethod
     def of(cls, lines: Lines, moments: raptor_lanes.Moments, change_delay: int) -> InLanes:
         """Prepare a timetable, of which nothing is converted yet."""
         ticks = _in_ticks(lines)
-        return cls(moments, change_delay, ticks, _lanes(lines, ticks.stop.size))
+        lanes = _lanes(lines, ticks.stop.size)
+        n_bytes = sum(array.nbytes for array in (*ticks, *lanes))
+        n_converted = _BYTES_OF_TIMES * ticks.arrival.size + _BYTES_OF_WALK * ticks.walk_row.size
+        return cls(moments, change_delay, ticks, lanes, n_bytes - n_converted)
 
     @property
     def n_bytes(self) -> int:
-        """Memory that the arrays may take, B."""
-        return sum(array.nbytes for array in (*self.ticks, *self.lanes))
+        """Memory that is in use, B. Times and footpaths that are not converted take none."""
+        n_times, n_walks = self.ticks.filled.tolist()
+        return self.n_fixed_bytes + _BYTES_OF_TIMES * int(n_times) + _BYTES_OF_WALK * int(n_walks)
 
 
 #: Takes the group that was searched last, and the numbers of its searches.
@@ -87,7 +98,7 @@ class LaneSearch:
     """
 
     lines: Lines
-    #: Timetables that no thread uses: at most as many as have searched at once.
+    #: Timetables that no thread uses, those used last at the end.
     _idle: deque[InLanes] = field(default_factory=deque, init=False, repr=False)
 
     def from_points(self, access: StopLinks, starts: Int32Array, limits: Limits, write: Write) -> bool:
@@ -107,7 +118,7 @@ class LaneSearch:
             False if it is not worthwhile, or not possible because searches take too long for times of 16 bits, or
             times of the lines are no whole ticks. Some of the groups may have been written.
         """
-        return access.n_points >= _FEWEST and self._run(access, starts, limits, write, by_area=True)
+        return access.n_points >= _FEWEST and self._run(access, starts, limits, write, _FEWEST, by_area=True)
 
     def at_moments(self, seeds: range_raptor.Seeds, starts: Int32Array, limits: Limits, write: Write) -> bool:
         """
@@ -120,7 +131,7 @@ class LaneSearch:
         if not self._is_busy(seeds, starts):
             return False
         access = StopLinks(np.arange(n + 1) * seeds.stops.size, np.tile(seeds.stops, n), np.tile(seeds.times, n))
-        return self._run(access, starts, limits, write, by_area=False)
+        return self._run(access, starts, limits, write, _FEWEST_DEPARTURES, by_area=False)
 
     def _is_busy(self, seeds: range_raptor.Seeds, starts: Int32Array) -> bool:
         """Return whether many of the departures catch a vehicle that the next one misses."""
@@ -131,46 +142,85 @@ class LaneSearch:
         n_steps = range_raptor.window_starts(self.lines, seeds, begin, end, max(1, (end - begin) // (n - 1))).size
         return bool(n_steps >= max(_FEWEST_DEPARTURES, n / 2))
 
-    def _run(self, access: StopLinks, starts: Int32Array, limits: Limits, write: Write, *, by_area: bool) -> bool:
+    def _run(
+        self, access: StopLinks, starts: Int32Array, limits: Limits, write: Write, fewest: int, *, by_area: bool
+    ) -> bool:
         """Search groups of searches that start near one another, or of consecutive ones; see `from_points`."""
-        base, end, tick = int(starts.min()), int(starts.max()) + limits.travel_time, 1
-        if end - base > raptor_lanes.MOST_TICKS:
-            tick = raptor_lanes.LONG_TICK
-            base -= base % tick
-        moments = raptor_lanes.Moments(base, tick, (end - base) // tick)
-        if moments.latest > raptor_lanes.MOST_TICKS:
+        parts = _in_parts(starts, limits.travel_time)
+        if not parts or starts.size < fewest * len(parts):
             return False
-        mine = self._prepared(moments, limits.change_delay)
-        order = _by_area(access, mine.ticks.row) if by_area else np.arange(starts.size)
-        for members in np.array_split(order, -(-order.size // SEARCHES)):
-            checkpoint()
-            if not raptor_lanes.search_lanes(
-                self.lines, moments, mine.ticks, mine.lanes, access, starts, limits, members
-            ):
-                return False
-            write(mine, members)
-        if mine.n_bytes <= _MOST_KEPT:
-            self._idle.append(mine)
+        for moments, searches in parts:
+            mine = self._prepared(moments, limits.change_delay)
+            if by_area:
+                searches = searches[np.argsort(_first_rows(access, mine.ticks.row)[searches], kind="stable")]
+            for members in np.array_split(searches, -(-searches.size // SEARCHES)):
+                checkpoint()
+                if not raptor_lanes.search_lanes(
+                    self.lines, moments, mine.ticks, mine.lanes, access, starts, limits, members
+                ):
+                    return False
+                write(mine, members)
+            self._keep(mine)
         return True
 
     def _prepared(self, moments: raptor_lanes.Moments, change_delay: int) -> InLanes:
         """Return what is kept for these moments, otherwise prepare it."""
-        try:
-            mine = self._idle.pop()
-        except IndexError:
-            return InLanes.of(self.lines, moments, change_delay)
-        if mine.moments == moments and mine.change_delay == change_delay:
-            return mine
+        for _ in range(len(self._idle)):
+            try:
+                mine = self._idle.pop()
+            except IndexError:
+                break
+            if mine.moments == moments and mine.change_delay == change_delay:
+                return mine
+            self._idle.appendleft(mine)
         return InLanes.of(self.lines, moments, change_delay)
 
+    def _keep(self, mine: InLanes) -> None:
+        """Keep a timetable for the next search, and forget others if they take too much memory together."""
+        self._idle.append(mine)
+        while sum(kept.n_bytes for kept in tuple(self._idle)) > _MOST_KEPT:
+            with suppress(IndexError):  # another thread may have taken it
+                self._idle.popleft()
 
-def _by_area(access: StopLinks, row: Int32Array) -> IndexArray:
-    """Return an order in which searches that start near one another, and so in the same patterns, are neighbours."""
+
+def _in_parts(starts: Int32Array, travel_time: int) -> list[tuple[raptor_lanes.Moments, IndexArray]]:
+    """
+    Divide searches into parts whose times have 16 bits.
+
+    Parameters
+    ----------
+    starts : int32 array of shape (n_searches,)
+    travel_time : int
+        Longest travel time.
+
+    Returns
+    -------
+    list
+        The moments of each part, and its searches by their start. It is empty if one search alone takes too long.
+    """
+    order = np.argsort(starts, kind="stable")
+    ordered = starts[order].astype(np.int64)
+    tick = 1 if ordered[-1] + travel_time - ordered[0] <= raptor_lanes.MOST_TICKS else raptor_lanes.LONG_TICK
+    parts, begin = [], 0
+    while begin < starts.size:
+        base = int(ordered[begin])
+        base -= base % tick
+        end = int(np.searchsorted(ordered, base + (raptor_lanes.MOST_TICKS + 1) * tick - travel_time))
+        if end <= begin:
+            return []
+        last = int(ordered[end - 1]) + travel_time
+        parts.append((raptor_lanes.Moments(base, tick, (last - base) // tick, last), order[begin:end]))
+        begin = end
+    return parts
+
+
+def _first_rows(access: StopLinks, row: Int32Array) -> Int32Array:
+    """Return numbers that are near one another where points are, and so their searches in the same patterns."""
     has_links = np.diff(access.indptr) > 0
     # Rows are numbered along the patterns.
     first_row = np.full(access.n_points, -1, np.int32)
     first_row[has_links] = row[access.stops[access.indptr[:-1][has_links]]]
-    return np.argsort(first_row, kind="stable")
+    return first_row
 
 
 def _in_ticks(lines: Lines) -> raptor_lanes.InTicks:

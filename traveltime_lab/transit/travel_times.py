@@ -32,7 +32,7 @@ from traveltime_lab.streets.local_pairs import LocalPairs, local_pairs
 from traveltime_lab.streets.pairs import Pairs
 from traveltime_lab.streets.row_search import RowSearch
 from traveltime_lab.streets.snapping import Snaps
-from traveltime_lab.transit import border, emissions
+from traveltime_lab.transit import border, emissions, lanes
 from traveltime_lab.transit.egress_side import EgressSide, egress_side, least_times, sampled_times
 from traveltime_lab.transit.lengths import SEARCHES_AT_ONCE, searches_of_all
 from traveltime_lab.transit.query import TransitQuery
@@ -126,7 +126,9 @@ def label_blocks(
 
     # All samples of a block are in memory, with draws more than one of each departure.
     n_each = query.draws_of_each if query.has_spread else 1
-    yield from map_ahead(ride, row_blocks(len(near), len(far) * n_each))
+    is_by_group = together is None and query.has_exact_headways and not (query.window or query.has_spread)
+    fewest = lanes.ENOUGH if is_by_group and len(near) >= lanes.ENOUGH else 1
+    yield from map_ahead(ride, row_blocks(len(near), len(far) * n_each, fewest=fewest))
 
 
 def _with_border(query: TransitQuery, near: Snaps, blocks: Iterator[matrix.Block]) -> Iterator[matrix.Block]:
@@ -148,7 +150,7 @@ def _reads(
     query: TransitQuery, far: Snaps, n_readings: int, together: Together | None, *, with_border: bool
 ) -> EgressSide:
     """Return the points of the egress side, prepared for a number of readings for each moment."""
-    n_moments = 1 if together is None else len(together.moments)
+    n_moments = 1 if together is None else len(together.group.moments)
 
     def prepared() -> EgressSide:
         side = egress_side(

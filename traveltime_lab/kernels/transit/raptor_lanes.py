@@ -45,6 +45,7 @@ class Moments(NamedTuple):
     base: int  # time of the first departure
     tick: int  # units of time, 1 or `LONG_TICK`
     latest: int  # last tick of interest
+    end: int  # last time of interest, less than a tick later
 
 
 class InTicks(NamedTuple):
@@ -105,9 +106,8 @@ def _first_run(lines, p, k, time):
 @kernel
 def _convert_times(lines, moments, ticks, p):
     """Convert the times of a pattern; return whether they are whole ticks."""
-    base, tick, latest = moments
+    base, tick, _, end = moments
     n = lines.pattern_indptr[p + 1] - lines.pattern_indptr[p]
-    end = base + latest * tick
     first = _first_run(lines, p, n - 1, base)
     n_runs = max(np.int64(0), _first_run(lines, p, np.int64(0), end + 1) - first)
     at, begin = ticks.filled[0], lines.time_indptr[p] + first * n
@@ -117,7 +117,7 @@ def _convert_times(lines, moments, ticks, p):
     for out, times in ((ticks.arrival, lines.arrival), (ticks.departure, lines.departure)):
         for i in range(n_runs * n):
             time = np.int64(times[begin + i])
-            after = np.uint32(min(max(time, base), end) - base)
+            after = np.uint32(time - base if base <= time <= end else 0)
             # A division by a constant becomes a multiplication.
             whole = np.int64(after) if tick == 1 else np.int64(after // np.uint32(LONG_TICK))
             is_whole &= whole * tick == after
@@ -153,7 +153,7 @@ def _convert_walks(lines, tick, ticks, row, change_delay):
 @kernel
 def _begin(moments, ticks, lanes, access, starts, limits, members):
     """Clear the labels, and mark the stops where the searches start; return the number of marked rows."""
-    base, tick, _ = moments
+    base, tick, _, _ = moments
     end, best, ready, fresh, soonest = lanes.end, lanes.best, lanes.ready, lanes.fresh, lanes.soonest
     end[:] = 0
     for lane in range(members.size):
@@ -420,7 +420,7 @@ def times_at_stops(moments, ticks, lanes, starts, members, out):
             for stop in range(first, min(first + _STOPS, out.shape[1])):
                 time = best[max(row_of[stop], 0), lane]
                 is_reached = row_of[stop] >= 0 and time < end[lane]
-                out[i, stop] = time * moments.tick + offset if is_reached else NEVER
+                out[i, stop] = np.int64(time) * moments.tick + offset if is_reached else NEVER
 
 
 @kernel
