@@ -22,7 +22,7 @@ from tests.transit.test_lengths import drawn_feed
 from traveltime_lab.errors import BorderWarning, InputError, LimitError, MomentError
 from traveltime_lab.kernels.records import StopLinks
 from traveltime_lab.question import Question
-from traveltime_lab.runtime.shared import MOST_BYTES, shared_by, sharing, size_of
+from traveltime_lab.runtime.shared import MOST_BYTES, Sharing, shared_by, sharing, size_of
 from traveltime_lab.search.accessibility.accessibility import Matrix
 from traveltime_lab.search.query import Query
 from traveltime_lab.streets import layer
@@ -282,6 +282,35 @@ def test_values_that_a_call_shares_have_a_size(sample: tl.Network) -> None:
             here.of(key, (), lambda: (np.zeros(32 << 20, np.uint8),))
         assert here._bytes <= MOST_BYTES
         assert len(here._values) == MOST_BYTES // (32 << 20)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("side", SIDES)
+def test_keys_of_shared_values_do_not_grow_with_the_moments(
+    sample: tl.Network, places: gpd.GeoDataFrame, side: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes: list[int] = []
+    of = Sharing.of
+
+    def recorded(self: Sharing, key: Any, *rest: Any, **how: Any) -> Any:
+        sizes.append(leaves(key))
+        return of(self, key, *rest, **how)
+
+    monkeypatch.setattr(Sharing, "of", recorded)
+    most, calls = [], []
+    for n in (10, 100):
+        sizes.clear()
+        how = {side: list(pd.date_range(f"{DAY}08:00", periods=n, freq="1min")), "transportation": "public_transport"}
+        tl.time_filter(sample, places.iloc[:2], places.iloc[2:4], travel_time=900, **how)
+        most.append(max(sizes))
+        calls.append(len(sizes) / n)
+    assert most[0] == most[1]
+    assert calls[1] <= calls[0]
+
+
+def leaves(key: Any) -> int:
+    """Return how many values the tuples of a key hold."""
+    return sum(map(leaves, key)) if isinstance(key, tuple) else 1
 
 
 @pytest.mark.thorough

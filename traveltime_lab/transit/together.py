@@ -39,6 +39,14 @@ def question_without_moment(query: TransitQuery) -> Question:
 
 
 @dataclass(frozen=True, eq=False)
+class Group:
+    """Some moments of a call, in ascending order, and their POSIX seconds."""
+
+    moments: tuple[dt.datetime, ...]
+    instants: tuple[float, ...]
+
+
+@dataclass(frozen=True, eq=False)
 class Together:
     """
     Moments that are searched together.
@@ -48,15 +56,15 @@ class Together:
     query : TransitQuery
         The query for one of them.
     sharing : Sharing
-    moments : tuple of datetime
-        In ascending order.
+    group : Group
+        The same object for all of them.
     common : Question
         The part that the questions of all moments have in common.
     """
 
     query: TransitQuery
     sharing: Sharing
-    moments: tuple[dt.datetime, ...]
+    group: Group
     common: Question
 
     @classmethod
@@ -84,7 +92,7 @@ class Together:
 
     def search(self) -> TransitSearch:
         """Return the search of the hours of all moments."""
-        return self._kept(("table",), (), lambda: self.query.search(self.moments))
+        return self._kept(("table",), (), lambda: self.query.search(self.group.moments))
 
     def departures(self, search: TransitSearch) -> tuple[Int64Array, dict[float, IndexArray]]:
         """
@@ -99,9 +107,11 @@ class Together:
         """
 
         def of_all() -> tuple[Int64Array, dict[float, IndexArray]]:
-            each = [self.query.asking(moment=moment).samples(search) for moment in self.moments]
+            each = [self.query.asking(moment=moment).samples(search) for moment in self.group.moments]
             distinct = unique_values(np.concatenate(each))
-            return distinct, dict(zip(self._instants, (np.searchsorted(distinct, one) for one in each), strict=True))
+            return distinct, dict(
+                zip(self.group.instants, (np.searchsorted(distinct, one) for one in each), strict=True)
+            )
 
         return self._kept(("departures",), (), of_all)
 
@@ -139,19 +149,14 @@ class Together:
         known = self._kept(("times", name, point), objects, lambda: rows(search, departures))
         return known[positions[self.query.moment.timestamp()]]
 
-    @property
-    def _instants(self) -> tuple[float, ...]:
-        """The moments as POSIX seconds."""
-        return tuple(moment.timestamp() for moment in self.moments)
-
     def _kept(self, key: tuple[Hashable, ...], objects: tuple[object, ...], build: Callable[[], _T]) -> _T:
         """Return a value of all these moments, which is kept until the last of them was searched."""
-        instants = self._instants
-        whole = (*key, instants, self.common)
-        return self.sharing.of(whole, (self.query.layer, *objects), build, until=instants[-1])
+        # The group is found by its number: a key of all its moments would take longer, the more there are.
+        objects = (self.query.layer, self.group, *objects)
+        return self.sharing.of((*key, self.common), objects, build, until=self.group.instants[-1])
 
 
-def _groups(query: TransitQuery, moments: Sequence[dt.datetime], most: int) -> dict[float, tuple[dt.datetime, ...]]:
+def _groups(query: TransitQuery, moments: Sequence[dt.datetime], most: int) -> dict[float, Group]:
     """
     Return the moments that share a trip table with each moment whose links are those of the query, by POSIX seconds.
 
@@ -179,4 +184,5 @@ def _groups(query: TransitQuery, moments: Sequence[dt.datetime], most: int) -> d
             groups.append([moment])
             begin = first
         end = last
-    return {moment.timestamp(): tuple(group) for group in groups for moment in group}
+    found = [Group(tuple(group), tuple(moment.timestamp() for moment in group)) for group in groups]
+    return {instant: group for group in found for instant in group.instants}
