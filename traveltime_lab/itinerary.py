@@ -213,13 +213,13 @@ class Leg:
     geometry : LineString
         Line in EPSG:4326 from the beginning of the leg to its end.
     steps : tuple of Step
-        Instructions; empty for legs without details.
+        Instructions, whose times leave out `waiting_time`; empty for legs without details.
     name : str
         Name of the line of a ferry; empty if there is none.
     departure_time, arrival_time : datetime, optional
         Timezone-aware, in the time zone of the network; None if the search had no date.
     waiting_time : int
-        Seconds of `travel_time` before the vehicle departs.
+        Seconds of `travel_time` before the vehicle departs and, in the last leg, until the time of an arrival search.
     ride : Ride, optional
         Trip, stops and times of a transit leg; None for other legs.
     toll_distance : float
@@ -420,7 +420,7 @@ class Route:
         parts: list[dict[str, Any]] = []
         cm = 0
         for leg in self.legs:
-            for step in leg.steps or (_whole_step(leg),):
+            for step in _steps(leg):
                 before, cm = _metres(cm), cm + round(step.distance * 100.0)
                 part: dict[str, Any] = {
                     "id": len(parts),
@@ -447,18 +447,18 @@ class Route:
 
 def _mode_and_line(leg: Leg) -> str:
     """Return how one travels, such as "bus 1" or "walk"."""
-    line = leg.ride.line if leg.ride is not None else leg.name
-    return f"{leg.way} {line}".rstrip()
+    return f"{leg.way} {leg.name if leg.ride is None else leg.ride.line}".rstrip()
 
 
 def _minutes(seconds: int) -> str:
     return f"{round(seconds / 60)} min" if seconds >= 60 else f"{seconds} s"
 
 
-def _whole_step(leg: Leg) -> Step:
-    """Return a leg without instructions as a single step."""
+def _steps(leg: Leg) -> tuple[Step, ...]:
+    """Return the instructions of a leg, or one for all of it. The last one includes a wait at the end."""
     kind: PartType = "basic" if leg.ride is None else "public_transport"
-    return Step(kind, leg.directions, leg.travel_time, leg.distance, leg.geometry)
+    *steps, last = leg.steps or (Step(kind, leg.directions, leg.travel_time, leg.distance, leg.geometry),)
+    return *steps, replace(last, travel_time=leg.travel_time - sum(step.travel_time for step in steps))
 
 
 def _metres(cm: int) -> int:

@@ -257,6 +257,26 @@ def test_ferries_are_legs_of_their_own(islands, mode, name, boarding_time):
 # Sums ----------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("side", ["departure_time", "arrival_time"])
+@pytest.mark.parametrize("mode", ["bus", "cycling+public_transport"])
+def test_parts_of_journeys_by_timetable_add_up(mode, side):
+    # Whoever arrives early waits at the end, which the last part includes.
+    network, points = tl.sample_network(), tl.sample_points().iloc[:5]
+    found = tl.routes(network, points, points.iloc[::-1], transportation=mode, **{side: "2019-05-13T09:00:30"})
+    waits = []
+    for route, seconds in zip(found["route"], found["travel_time"], strict=True):
+        if route is None:
+            continue
+        parts = route.parts()
+        assert sum(part["travel_time"] for part in parts) == route.travel_time == seconds
+        assert all(part["travel_time"] >= 0 for part in parts)
+        for leg in route.legs:
+            if leg.steps:
+                assert sum(step.travel_time for step in leg.steps) == leg.travel_time - leg.waiting_time
+        waits.append(route.legs[-1].waiting_time if route.legs and route.legs[-1].ride is None else 0)
+    assert any(waits) is (side == "arrival_time")
+
+
 @pytest.mark.parametrize(
     "mode", first_of(1, ["driving+ferry", "walking", "cycling", "driving"], mark=pytest.mark.thorough)
 )
