@@ -261,6 +261,14 @@ def flag(value: Any, name: str) -> bool:
     return bool(value)
 
 
+def floats_of(values: pd.Series) -> FloatArray:
+    """Return numbers as floats, NaN where they are missing; raise TypeError, or ValueError, if they are none."""
+    if getattr(values.dtype, "kind", "") in tuple("mM"):
+        # pandas would count them from 1970.
+        raise TypeError("dates and durations are no numbers")
+    return np.asarray(values.to_numpy(np.float64, na_value=np.nan))
+
+
 def finite(values: FloatArray) -> FloatArray:
     """Replace infinite values by NaN."""
     return np.where(np.isfinite(values), values, np.nan)

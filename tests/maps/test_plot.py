@@ -435,6 +435,9 @@ def test_errors(helsinki: Network) -> None:
         tl.plot(helsinki, points=places, column="jobs")
     with pytest.raises(tl.InputError, match="'kind' must hold numbers"):
         tl.plot(helsinki, points=places.assign(kind="shop"), column="kind")
+    for times in (pd.date_range("2026", periods=len(places)), pd.to_timedelta(list(range(len(places))), unit="min")):
+        with pytest.raises(tl.InputError, match=r"'kind' must hold numbers .* got (datetime|timedelta)64"):
+            tl.plot(helsinki, points=places.assign(kind=times), column="kind")
     with pytest.raises(tl.InputError, match="points must hold points"):
         tl.plot(helsinki, points=places.to_crs(helsinki.crs).buffer(9))
     with pytest.raises(tl.InputError, match="no option 'colour'"):

@@ -14,7 +14,7 @@ import pandas as pd
 import shapely
 
 from traveltime_lab._arrays import AnyArray, FloatArray, unique_values
-from traveltime_lab._checks import is_hashable
+from traveltime_lab._checks import floats_of, is_hashable
 from traveltime_lab.errors import CoordinateError, CrsError, InputError
 from traveltime_lab.maps import basemap, style
 from traveltime_lab.maps.shading import Shading
@@ -197,7 +197,7 @@ def _distinct(values: FloatArray) -> FloatArray:
 def read_numbers(table: gpd.GeoDataFrame, name: Hashable) -> FloatArray:
     """Return a column as floats, with NaN for missing values."""
     try:
-        return np.asarray(table[name].to_numpy(dtype=np.float64, na_value=np.nan))
+        return floats_of(table[name])
     except (TypeError, ValueError) as error:
         msg = f"column {name!r} must hold numbers to colour by; got {table[name].dtype}"
         raise InputError(msg) from error

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from traveltime_lab._arrays import FloatArray, IndexArray
-from traveltime_lab._checks import did_you_mean, is_hashable
+from traveltime_lab._checks import did_you_mean, floats_of, is_hashable
 from traveltime_lab.errors import InputError
 
 #: Label of the whole population in the result with groups.
@@ -80,7 +80,7 @@ def column_or_series(table: pd.DataFrame, given: Any, name: str) -> pd.Series:
 def numbers_of(series: pd.Series, name: str) -> FloatArray:
     """Return values as floats that are finite and not negative."""
     try:
-        values: FloatArray = series.to_numpy(np.float64, na_value=np.nan)
+        values = floats_of(series)
     except (TypeError, ValueError):
         raise InputError(f"{name} must hold numbers; got {series.dtype}") from None
     if not np.isfinite(values).all():
