@@ -362,8 +362,14 @@ def test_a_cluster_whose_only_worker_is_killed(
     calls: dict[str, dict[str, Any]], plain: dict[str, dict[str, str]], tmp_path: Path
 ) -> None:
     distributed = pytest.importorskip("distributed")
+    dask = pytest.importorskip("dask")
     options = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 50}
-    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
+    # 15 s after a worker was lost, a cluster gives it up if it is not there just then, even if it had come back.
+    with (
+        dask.config.set({"distributed.deploy.lost-worker-timeout": "1 hour"}),
+        distributed.LocalCluster(**options) as cluster,
+        distributed.Client(cluster) as client,
+    ):
         for kind in KINDS:
             victim = next(iter(client.run(os.getpid).values()))
 
