@@ -263,7 +263,7 @@ def flag(value: Any, name: str) -> bool:
 
 def floats_of(values: pd.Series) -> FloatArray:
     """Return numbers as floats, NaN where they are missing; raise TypeError, or ValueError, if they are none."""
-    if getattr(values.dtype, "kind", "") in tuple("mM"):
+    if getattr(values.dtype, "kind", "") in {"m", "M"}:
         # pandas would count them from 1970.
         raise TypeError("dates and durations are no numbers")
     return np.asarray(values.to_numpy(np.float64, na_value=np.nan))

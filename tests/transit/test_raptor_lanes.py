@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import traveltime_lab as tl
 from tests.support.oracles_transit import TransitOracle
 from tests.support.timetables import random_table, trip_table
 from tests.transit.test_raptor import arriving, departing, links, reached
@@ -23,6 +24,7 @@ from traveltime_lab.kernels.compiled import kernel
 from traveltime_lab.kernels.records import StopLinks
 from traveltime_lab.kernels.time_lanes import LATEST, SEARCHES
 from traveltime_lab.kernels.unreached import FORBIDDEN, NEVER
+from traveltime_lab.settings import settings as settings_of_process
 from traveltime_lab.transit import lanes
 from traveltime_lab.transit.raptor import TransitSearch
 from traveltime_lab.transit.search_options import TransitOptions, turned
@@ -173,6 +175,23 @@ def test_busy_departures_are_searched_in_lanes_and_others_with_range_raptor(monk
         assert found[:, 1].tolist() == [-(-(at + 30) // headway) * headway + 300 - at for at in moments]
         assert bool(ways) is is_busy
         ways.clear()
+
+
+@pytest.mark.parametrize("is_watched", [False, True])
+def test_matrices_are_searched_in_lanes_by_many_threads_and_when_watched(monkeypatch, is_watched):
+    sizes = []
+    run = lanes.LaneSearch.from_points
+    monkeypatch.setattr(
+        lanes.LaneSearch,
+        "from_points",
+        lambda self, access, *rest: sizes.append(access.n_points) or run(self, access, *rest),
+    )
+    points = tl.sample_points().iloc[np.arange(70) % 8].reset_index(drop=True)
+    how = {"transportation": "public_transport", "departure_time": "2019-05-13T08:00", "form": "matrix"}
+    report = (lambda done, total: None) if is_watched else False
+    with settings_of_process.override(threads=16):
+        tl.time_filter(tl.sample_network(), points, points[:3], travel_time=1800, progress=report, **how)
+    assert sizes == [35, 35]
 
 
 @pytest.mark.parametrize("early", [0, 1])
